@@ -72,11 +72,12 @@ static void format_time(char *out, size_t bytes, double seconds) {
         snprintf(out, bytes, "%ds", (int)s);
 }
 
-// "step  120/20000", as wide at each step.
+// "step 120/20000  ", as wide at each step.
 static void add_step(struct line *line, const struct hrt_progress *progress, int64_t step) {
-    char last[32];
-    const int digits = snprintf(last, sizeof last, "%" PRId64, progress->steps);
-    add(line, "step %*" PRId64 "/%s", digits, step, last);
+    char of[64];
+    const int last = snprintf(of, sizeof of, "%" PRId64, progress->steps);
+    snprintf(of, sizeof of, "%" PRId64 "/%" PRId64, step, progress->steps);
+    add(line, "step %-*s", 2 * last + 1, of);
 }
 
 // Numbers are as wide as they mostly are, so that lines stand below each other.

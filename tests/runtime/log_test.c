@@ -65,13 +65,13 @@ static void the_line_says_what_a_step_did(void **state) {
     struct hrt_step_report report = step;
     report.left = 59;
     expect_line(&progress, 0, &report,
-                "step   120/20000 | loss 3.2145 | 5.16M tok/s |   59s left | lr 3.0e-04 | gnorm "
+                "step 120/20000   | loss 3.2145 | 5.16M tok/s |   59s left | lr 3.0e-04 | gnorm "
                 "0.841 |  812.3 ms | aux 1.025");
     progress = (struct hrt_progress){.steps = 20000, .experts = true, .peak = 1e11};
     report = of_ranks();
     expect_line(
         &progress, 0, &report,
-        "step   120/20000 | loss 3.2145 | 5.16M tok/s |  2h13 left | load 2.87 | lr 3.0e-04 "
+        "step 120/20000   | loss 3.2145 | 5.16M tok/s |  2h13 left | load 2.87 | lr 3.0e-04 "
         "| gnorm 0.841 |  812.3 ms | wait 12% | rank load 1.04 | replicas 14 | mfu 43% | "
         "entropy 0.93 | dead 3 | mem 1.25GB | aux 1.025");
 }
@@ -84,7 +84,7 @@ static void columns_are_those_that_fit(void **state) {
     char whole[512], line[512];
     hrt_progress_format(whole, sizeof whole, 0, &progress, &report);
     expect_line(&progress, 79, &report,
-                "step   120/20000 | loss 3.2145 | 5.16M tok/s |  2h13 left | load 2.87");
+                "step 120/20000   | loss 3.2145 | 5.16M tok/s |  2h13 left | load 2.87");
     for (size_t width = 1; width < 200; width++) {
         hrt_progress_format(line, sizeof line, width, &progress, &report);
         const size_t used = strlen(line);
