@@ -25,7 +25,7 @@ static const char placements[] = "fssdp|replicate"
 // Behind the first sign.
 static const char families[] =
 #define HRT_HF_FAMILY(name, ...) "|" #name
-#include "runtime/hf/families.def"
+#include "runtime/store/hf_families.def"
     ;
 
 // Behind the first two signs.

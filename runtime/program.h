@@ -14,9 +14,9 @@
 #include <stdint.h>
 #include <string.h>
 
-struct hrt_comm_backend;   // comm/backend.h
+struct hrt_comm_backend;   // net/backend.h
 struct hrt_device_backend; // device/device.h
-struct hrt_executor;       // transport/transport.h
+struct hrt_executor;       // net/transport.h
 
 enum hrt_precision { HRT_FP32, HRT_FP64 };
 enum hrt_init { HRT_INIT_NORMAL, HRT_INIT_ZEROS, HRT_INIT_ONES, HRT_INIT_ROPE };

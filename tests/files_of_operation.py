@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 
-FOLDERS = ("files", "lang", "ir", "passes", "codegen", "kernels", "runtime", "tests", "docs", "examples")
+FOLDERS = ("files", "lang", "ir", "passes", "codegen", "kernels", "runtime", "tools", "tests", "docs", "examples")
 MOST = 8
 
 

@@ -6,7 +6,7 @@ root=$1
 
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-cp -r "$root/files" "$root/lang" "$root/ir" "$root/passes" "$root/codegen" "$root/kernels" "$root/runtime" "$copy"
+cp -r "$root/files" "$root/lang" "$root/ir" "$root/passes" "$root/codegen" "$root/kernels" "$root/runtime" "$root/tools" "$copy"
 
 planted() { # FILE HEADER: FILE may not include HEADER.
     echo "#include \"$2\"" > "$copy/$1"

@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("bench", "codegen", "docs", "examples", "files", "ir", "kernels", "lang", "passes", "runtime", "tests")
+FOLDERS = ("bench", "codegen", "docs", "examples", "files", "ir", "kernels", "lang", "passes", "runtime", "tests", "tools")
 COMMENTED = (".c", ".h", ".l", ".y", ".def", ".cu", ".cpp", ".py", ".sh", ".moe", ".cmake", ".txt")
 LINK = re.compile(r"\[[^\]\n]*(?:\n[^\]\n]*)?\]\(([^)\s]+)\)")
 PATH = re.compile(r"`((?:%s)/[\w./-]*)`" % "|".join(FOLDERS))

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 
-FOLDERS = ("bench", "codegen", "files", "ir", "kernels", "lang", "passes", "runtime", "tests")
+FOLDERS = ("bench", "codegen", "files", "ir", "kernels", "lang", "passes", "runtime", "tests", "tools")
 FILE_LINES = 600
 FUNCTION_LINES = 70
 NAME = re.compile(r"\b(?:hec|hf|hpl|hrt)_\w+")

@@ -28,7 +28,7 @@ mutant() {
     for test in $tests; do
         replay=
         for source in loads print run summary synthesize; do
-            replay="$replay $root/runtime/replay/$source.c"
+            replay="$replay $root/tools/replay/$source.c"
         done
         [ "$test" = quality_test ] || replay=
         "$cc" -std=gnu17 -O1 -w -I"$work/src" -I"$root" "$work/src/tests/plan/$test.c" \

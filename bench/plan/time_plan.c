@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "runtime/loads/synthesize.h"
 #include "runtime/plan/episode.h"
+#include "runtime/plan/loads/synthesize.h"
 #include "runtime/plan/schedule.h"
-#include "runtime/replay/replay.h"
+#include "tools/replay/replay.h"
 
 enum { STEPS = 200, PARTS = 6, SLACK = 10, WINDOW = 5, SEGMENTS = 4 };
 

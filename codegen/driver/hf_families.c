@@ -281,7 +281,7 @@ enum { FAMILIES = sizeof families / sizeof *families };
 // Each family whose weights are known has its row.
 #define HRT_HF_FAMILY(...) +1
 static_assert(FAMILIES ==
-#include "runtime/hf/families.def"
+#include "runtime/store/hf_families.def"
               , "a family has no row");
 
 const struct hec_hf_family *hec_hf_next_family(const struct hec_hf_family *family) {

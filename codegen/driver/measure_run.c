@@ -16,7 +16,7 @@
 #include "codegen/driver/output.h"
 #include "files/files.h"
 #include "passes/cost/search.h"
-#include "runtime/loads/loads.h"
+#include "runtime/plan/loads/loads.h"
 
 // ---- what a command has said
 

@@ -1,4 +1,4 @@
-// Movement of experts: calls of runtime/fssdp, keyed by set and layer.
+// Movement of experts: calls of runtime/experts, keyed by set and layer.
 #include "codegen/host/experts.h"
 
 #include "codegen/host/function.h"

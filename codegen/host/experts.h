@@ -1,4 +1,4 @@
-// Movement of experts: calls of runtime/fssdp.
+// Movement of experts: calls of runtime/experts.
 #ifndef HECATE_CODEGEN_HOST_EXPERTS_H
 #define HECATE_CODEGEN_HOST_EXPERTS_H
 

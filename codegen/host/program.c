@@ -118,11 +118,11 @@ static const char *mebibytes(struct hec_emitter *e, double bytes) {
 // What the host's part of a program needs of the runtime.
 static void write_runtime_headers(struct hec_emitter *e, struct hec_writer *out) {
     if (e->world > 1) {
-        hec_line(out, "#include \"hecate/runtime/comm/backend.h\"");
+        hec_line(out, "#include \"hecate/runtime/net/backend.h\"");
         hec_line(out, "#include \"hecate/runtime/experts/experts.h\"");
         hec_line(out, "#include \"hecate/runtime/train/dense.h\"");
     }
-    if (hec_has_movement(e)) hec_line(out, "#include \"hecate/runtime/fssdp/fssdp.h\"");
+    if (hec_has_movement(e)) hec_line(out, "#include \"hecate/runtime/experts/fssdp.h\"");
     if (hec_on_device(e)) hec_line(out, "#include \"hecate/runtime/device/device.h\"");
     hec_line(out, "#include \"hecate/runtime/program.h\"");
 }

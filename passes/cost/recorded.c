@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ir/accessors.h"
-#include "runtime/loads/synthesize.h"
+#include "runtime/plan/loads/synthesize.h"
 
 const double hec_assumed_skew = 1.2, hec_assumed_drift = 0.05, hec_assumed_bias = 0.2;
 

@@ -4,7 +4,7 @@
 #define HECATE_PASSES_COST_SIMULATE_H
 
 #include "passes/cost/set_cost.h"
-#include "runtime/loads/loads.h"
+#include "runtime/plan/loads/loads.h"
 #include "runtime/plan/policy.h"
 
 // Choices that are compared.

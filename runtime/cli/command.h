@@ -5,12 +5,12 @@
 
 #include "runtime/base/error.h"
 #include "runtime/cli/options.h"
-#include "runtime/comm/comm.h"
 #include "runtime/data/data.h"
+#include "runtime/net/comm.h"
 #include "runtime/program.h"
 #include "runtime/sample/sample.h"
 
-struct hrt_checkpoint; // checkpoint/checkpoint.h
+struct hrt_checkpoint; // store/checkpoint.h
 
 struct hrt_run {
     const struct hrt_program *program;

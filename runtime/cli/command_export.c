@@ -2,8 +2,8 @@
 #include <stdio.h>
 
 #include "runtime/cli/command.h"
-#include "runtime/hf/export.h"
-#include "runtime/hf/folder.h"
+#include "runtime/store/hf_export.h"
+#include "runtime/store/hf_folder.h"
 #include "runtime/train/ranks.h"
 #include "runtime/train/state.h"
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "runtime/cli/command.h"
-#include "runtime/comm/backend.h"
 #include "runtime/device/device.h"
 #include "runtime/log/progress.h"
+#include "runtime/net/backend.h"
 #include "runtime/params/tensor.h"
 #include "runtime/plan/policy.h"
 #include "runtime/train/memory.h"

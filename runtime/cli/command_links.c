@@ -6,8 +6,8 @@
 #include "files/files.h"
 #include "runtime/cli/command.h"
 #include "runtime/log/progress.h"
+#include "runtime/net/link_rates.h"
 #include "runtime/train/ranks.h"
-#include "runtime/transport/rates.h"
 
 // Whether what is measured could be kept.
 static bool check_file(const struct hrt_run *run, struct hrt_error *error) {

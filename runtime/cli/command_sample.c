@@ -9,7 +9,7 @@
 
 #include "files/files.h"
 #include "runtime/cli/command.h"
-#include "runtime/hf/folder.h"
+#include "runtime/store/hf_folder.h"
 #include "runtime/train/ranks.h"
 #include "runtime/train/state.h"
 

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "files/files.h"
-#include "runtime/checkpoint/values.h"
 #include "runtime/cli/differences.h"
 #include "runtime/cli/same.h"
-#include "runtime/fssdp/history.h"
+#include "runtime/experts/history.h"
+#include "runtime/store/checkpoint_values.h"
 
 // Rows that what is learned does not depend on, or depends on by what is compared otherwise: files by their content, tokens
 // and groups by their number.

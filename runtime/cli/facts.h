@@ -9,7 +9,7 @@
 //   route             what --route says, of a file its content
 //   records           of routing: the step before which each began, by path
 //   files             what has been written of the log, by path
-//   experts           of experts that move: what has been seen, and who owns them (fssdp/history.h)
+//   experts           of experts that move: what has been seen, and who owns them (experts/history.h)
 #ifndef HECATE_RUNTIME_CLI_FACTS_H
 #define HECATE_RUNTIME_CLI_FACTS_H
 

@@ -9,13 +9,13 @@
 
 #include "files/files.h"
 #include "kernels/cpu/isa.h"
+#include "runtime/base/world.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/crowd.h"
-#include "runtime/cli/files.h"
 #include "runtime/cli/openmp.h"
+#include "runtime/cli/run_files.h"
 #include "runtime/cli/same.h"
-#include "runtime/comm/backend.h"
-#include "runtime/comm/world.h"
+#include "runtime/net/backend.h"
 #include "runtime/params/placement.h"
 #include "runtime/train/ranks.h"
 

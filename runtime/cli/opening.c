@@ -7,7 +7,7 @@
 #include "kernels/cpu/isa.h"
 #include "runtime/cli/openmp.h"
 #include "runtime/log/progress.h"
-#include "runtime/log/run.h"
+#include "runtime/log/run_header.h"
 
 void hrt_opening_data(const struct hrt_data *data) {
     char train[32], validation[32];

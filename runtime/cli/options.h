@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "runtime/base/error.h"
-#include "runtime/cli/config.h"
+#include "runtime/config/config.h"
 #include "runtime/program.h"
 
 enum hrt_command {

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "kernels/cpu/isa.h"
+#include "runtime/net/transport.h"
 #include "runtime/train/ranks.h"
-#include "runtime/transport/transport.h"
 
 enum { PIECE = 4096, READ_MOST = 16 << 20 };
 

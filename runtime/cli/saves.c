@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "kernels/cpu/observe.h"
-#include "runtime/checkpoint/folder.h"
 #include "runtime/cli/differences.h"
 #include "runtime/cli/facts.h"
-#include "runtime/fssdp/history.h"
+#include "runtime/experts/history.h"
 #include "runtime/params/copies.h"
+#include "runtime/store/checkpoint_folder.h"
 #include "runtime/train/memory.h"
 #include "runtime/train/ranks.h"
 

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/cli/command.h"
 #include "runtime/log/jsonl.h"
+#include "runtime/store/checkpoint.h"
 #include "runtime/train/trainer.h"
 
 struct hrt_saves {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/random/draw.h"
+#include "runtime/base/random.h"
 
 static const double share_held_out = 0.05; // Of a training file, where no validation data is given.
 

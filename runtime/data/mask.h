@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "runtime/random/draw.h"
+#include "runtime/base/random.h"
 
 struct hrt_mask {
     double rate; // Share of the tokens that are targets; 0: none, the objective is another.

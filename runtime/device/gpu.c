@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "runtime/comm/world.h"
+#include "runtime/base/world.h"
 
 bool hrt_gpu_refuse(struct hrt_error *error, const char *what, cudaError_t status) {
     return hrt_fail(error, "this program is for a GPU (target cuda), and %s: %s", what,

@@ -11,8 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "runtime/comm/comm.h"
 #include "runtime/experts/layer.h"
+#include "runtime/net/comm.h"
 
 enum { DIGIT = 8, DIGITS = 1 << DIGIT };
 

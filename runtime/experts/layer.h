@@ -6,8 +6,8 @@
 #include "kernels/runs/runs.h"
 #include "runtime/device/device.h"
 #include "runtime/experts/experts.h"
+#include "runtime/net/transport.h"
 #include "runtime/plan/types.h"
-#include "runtime/transport/transport.h"
 
 // The plan and the route of one layer. Of both are what the host writes once the counts of a route are there, and whoever
 // copies rows reads until those of the next are: on a device that is apart that is when it has done all before.

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "runtime/transport/transport.h"
+#include "runtime/net/transport.h"
 
 // The largest tensor, stored.
 static size_t room_bytes(const struct hrt_program *program) {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "runtime/base/error.h"
-#include "runtime/comm/comm.h"
+#include "runtime/net/comm.h"
 #include "runtime/params/placement.h"
 #include "runtime/params/tensor.h"
 

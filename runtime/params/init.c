@@ -4,8 +4,8 @@
 #include <assert.h>
 
 #include "kernels/rope/rope.h"
+#include "runtime/base/random.h"
 #include "runtime/params/tensor.h"
-#include "runtime/random/draw.h"
 
 static void init_normal(const struct hrt_program *program, const struct hrt_tensor *tensor,
                         void *params, uint64_t seed) {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "runtime/params/safetensors_read.h"
-#include "runtime/params/store.h"
+#include "runtime/store/weights.h"
 
 // Where the elements of one of our tensors lie in a tensor of a file: `rows` rows of `columns` elements from element `first` on,
 // `row_step` from one row to the next, and `step` from one element of a row to the next. Turned: row o, column i is our element

@@ -6,8 +6,8 @@
 // hundred thousand.
 #include "runtime/plan/share.h"
 
+#include "runtime/plan/flow.h"
 #include "runtime/plan/tally.h"
-#include "runtime/plan/transport.h"
 
 // The arrays of a struct hpl_transport, before they are read-only.
 struct network {

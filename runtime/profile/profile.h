@@ -12,9 +12,9 @@
 #include <stdio.h>
 
 #include "runtime/base/error.h"
-#include "runtime/comm/comm.h"
 #include "runtime/device/device.h"
-#include "runtime/profile/tally.h"
+#include "runtime/net/comm.h"
+#include "runtime/profile/kernel_times.h"
 #include "runtime/program.h"
 
 struct hrt_profile;

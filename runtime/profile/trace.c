@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "files/files.h"
-#include "runtime/transport/transport.h"
+#include "runtime/net/transport.h"
 
 const char *hrt_phase_name(enum hrt_phase phase) {
     static const char *const name[] = {

@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 #include "runtime/base/error.h"
-#include "runtime/profile/lanes.h"
-#include "runtime/profile/tally.h"
+#include "runtime/profile/kernel_times.h"
+#include "runtime/profile/transfers.h"
 
 // Time between kernels below two microseconds is no event: mostly it is the clock's own.
 enum { HRT_TRACE_EVENTS = 1 << 17, HRT_TRACE_BETWEEN_NS = 2000 };

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "files/files.h"
-#include "runtime/route/file.h"
+#include "runtime/route/records.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files of ids are little-endian");
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "files/files.h"
-#include "runtime/route/file.h"
+#include "runtime/route/records.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files of loads are little-endian");
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "runtime/random/draw.h"
+#include "runtime/base/random.h"
 
 // How a sequence's picks (positions x topk) are spread, topk <= experts.
 struct hrt_spread {

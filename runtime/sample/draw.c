@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "runtime/random/draw.h"
+#include "runtime/base/random.h"
 
 struct heap {
     struct hrt_candidate

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernels/bf16.h"
-#include "runtime/fssdp/run.h"
+#include "runtime/experts/fssdp_run.h"
 #include "runtime/params/tensor.h"
 
 void hrt_window_begin(struct hrt_window *w, const int32_t *ids, int64_t count) {

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/fssdp/run.h"
+#include "runtime/base/random.h"
+#include "runtime/experts/fssdp_run.h"
 #include "runtime/params/tensor.h"
-#include "runtime/random/draw.h"
 #include "runtime/train/dense.h"
 #include "runtime/train/load_counts.h"
 #include "runtime/train/optimizer.h"

@@ -2,8 +2,8 @@
 #ifndef HECATE_RUNTIME_TRAIN_DENSE_JOBS_H
 #define HECATE_RUNTIME_TRAIN_DENSE_JOBS_H
 
+#include "runtime/net/transport.h"
 #include "runtime/train/dense.h"
-#include "runtime/transport/transport.h"
 
 enum { HRT_DENSE_PIECES = 64 };
 

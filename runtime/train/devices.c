@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/comm/comm.h"
+#include "runtime/net/comm.h"
+#include "runtime/net/transport.h"
 #include "runtime/train/ranks.h"
 #include "runtime/train/state.h"
-#include "runtime/transport/transport.h"
 
 enum { WORDS = HRT_DEVICE_ADDRESS / sizeof(int64_t) };
 _Static_assert(HRT_DEVICE_ADDRESS % sizeof(int64_t) == 0, "addresses travel as whole numbers");

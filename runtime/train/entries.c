@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/hf/element.h"
+#include "runtime/params/element.h"
 #include "runtime/params/tensor.h"
 
 void hrt_entries_form(struct hrt_teacher_file *file, const struct hrt_program *program,

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "runtime/cli/config.h"
+#include "runtime/config/config.h"
 
 // The learning rate of step `step`, counted from 0. The first `warmup` steps rise linearly and
 // reach lr at their end; the first one behind them has lr, too, and the last one of the run final * lr,

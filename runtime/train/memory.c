@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "runtime/device/device.h"
-#include "runtime/fssdp/run.h"
+#include "runtime/experts/fssdp_run.h"
+#include "runtime/net/transport.h"
 #include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/dense.h"
 #include "runtime/train/muon.h"
 #include "runtime/train/ranks.h"
 #include "runtime/train/state.h"
-#include "runtime/transport/transport.h"
 
 enum { OPTIMIZER_STATES = 2, TEXT_MAX = 512 };
 

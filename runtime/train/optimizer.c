@@ -8,8 +8,8 @@
 
 #include "kernels/adamw/adamw.h"
 #include "kernels/sum_squares/sum_squares.h"
-#include "runtime/comm/comm.h"
 #include "runtime/device/device.h"
+#include "runtime/net/comm.h"
 #include "runtime/params/placement.h"
 #include "runtime/params/rounded.h"
 #include "runtime/params/snapshot.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "runtime/base/error.h"
-#include "runtime/cli/config.h"
+#include "runtime/config/config.h"
 #include "runtime/device/graph.h"
 #include "runtime/program.h"
 #include "runtime/train/muon.h"

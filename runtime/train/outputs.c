@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "kernels/bf16.h"
+#include "runtime/net/transport.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/ranks.h"
-#include "runtime/transport/transport.h"
 
 enum { BLOCK_BYTES = 1 << 20 };
 

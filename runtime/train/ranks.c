@@ -5,11 +5,11 @@
 
 #include "kernels/bf16.h"
 #include "runtime/experts/experts.h"
-#include "runtime/fssdp/run.h"
+#include "runtime/experts/fssdp_run.h"
+#include "runtime/net/transport.h"
 #include "runtime/params/placement.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/dense.h"
-#include "runtime/transport/transport.h"
 
 int64_t hrt_ranks_chunks(const struct hrt_program *program) {
     int64_t chunks = 0;

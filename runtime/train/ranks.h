@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "runtime/base/error.h"
-#include "runtime/comm/comm.h"
 #include "runtime/experts/experts.h"
+#include "runtime/net/comm.h"
 #include "runtime/program.h"
 #include "runtime/train/state.h"
 

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 
 #include "runtime/experts/experts.h"
-#include "runtime/fssdp/run.h"
+#include "runtime/experts/fssdp_run.h"
+#include "runtime/net/transport.h"
 #include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/dense.h"
 #include "runtime/train/devices.h"
 #include "runtime/train/memory.h"
 #include "runtime/train/ranks.h"
-#include "runtime/transport/transport.h"
 
 // `sparse`: only part of it will ever be touched.
 static bool reserve(struct hrt_state *state, enum hrt_memory memory, void **buffer, size_t bytes,

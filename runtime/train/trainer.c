@@ -8,9 +8,9 @@
 #include <time.h>
 
 #include "kernels/noise/noise.h"
+#include "runtime/experts/change_owners.h"
 #include "runtime/experts/experts.h"
-#include "runtime/fssdp/reshard.h"
-#include "runtime/fssdp/run.h"
+#include "runtime/experts/fssdp_run.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/bias.h"
 #include "runtime/train/dense.h"

@@ -6,12 +6,12 @@
 #include <stdint.h>
 
 #include "runtime/base/error.h"
-#include "runtime/cli/config.h"
-#include "runtime/comm/comm.h"
+#include "runtime/config/config.h"
 #include "runtime/data/data.h"
-#include "runtime/fssdp/run.h"
+#include "runtime/experts/fssdp_run.h"
+#include "runtime/net/comm.h"
 #include "runtime/profile/profile.h"
-#include "runtime/route/route.h"
+#include "runtime/route/forced.h"
 #include "runtime/train/batch.h"
 #include "runtime/train/flight.h"
 #include "runtime/train/load_counts.h"

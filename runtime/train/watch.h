@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "runtime/base/error.h"
-#include "runtime/comm/comm.h"
-#include "runtime/fssdp/run.h"
+#include "runtime/experts/fssdp_run.h"
+#include "runtime/net/comm.h"
 #include "runtime/plan/types.h"
 #include "runtime/train/load_counts.h"
 #include "runtime/train/state.h"

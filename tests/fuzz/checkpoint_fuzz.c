@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/checkpoint/part.h"
 #include "runtime/experts/experts.h"
-#include "runtime/fssdp/history.h"
-#include "runtime/fssdp/moves.h"
+#include "runtime/experts/history.h"
+#include "runtime/experts/moves.h"
+#include "runtime/store/checkpoint_part.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { RANKS = 2, EXPERTS = 3 };
@@ -23,7 +23,7 @@ static const struct hrt_movement movement = {
 static const struct hrt_program program = {
     .name = "fuzz", .sets = 1, .set = &set, .world = RANKS, .owned = true, .movement = &movement};
 
-// In place of runtime/fssdp and runtime/experts, which would bring the kernels along.
+// In place of runtime/experts, which would bring the kernels along.
 uint64_t hrt_hash(uint64_t hash, const void *data, size_t bytes) {
     (void)data, (void)bytes;
     return hash;

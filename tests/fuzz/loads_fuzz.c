@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/replay/replay.h"
 #include "runtime/route/loads_file.h"
 #include "tests/fuzz/fuzz.h"
+#include "tools/replay/replay.h"
 
 static uint32_t experts_of(const uint8_t *data, size_t size) {
     uint32_t experts = 4;

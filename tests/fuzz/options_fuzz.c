@@ -8,8 +8,8 @@
 
 #include "codegen/driver/options.h"
 #include "runtime/cli/options.h"
-#include "runtime/replay/options.h"
 #include "tests/fuzz/fuzz.h"
+#include "tools/replay/options.h"
 
 static const struct hrt_setting settings[] = {
     {"cluster.devices", "1"}, {"train.objective", "next_token"}, {"train.steps", "300"}};

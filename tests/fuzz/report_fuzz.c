@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/report/embedded.h"
-#include "runtime/report/page.h"
 #include "tests/fuzz/fuzz.h"
+#include "tools/report/embedded.h"
+#include "tools/report/page.h"
 
 // What a page draws with is not looked at.
 const unsigned char report_style[1], report_script[1];

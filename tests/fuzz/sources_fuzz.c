@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/prepare/prepare.h"
 #include "tests/fuzz/fuzz.h"
+#include "tools/prepare/prepare.h"
 
 static void read_megatron(const uint8_t *input, size_t size) {
     static const uint8_t tokens[64] = {1, 0, 2, 0, 3, 0, 255, 255, 255, 255};

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "runtime/experts/experts.h"
-#include "runtime/params/store.h"
+#include "runtime/store/weights.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { ELEMENTS = 3 * 64 + 2 * 2 * 4 };

@@ -1,7 +1,7 @@
 // Topology files (HECATE_TOPOLOGY).
 //
 // Promises: an accepted file puts every rank into a node; a refusal says why.
-#include "runtime/comm/world.h"
+#include "runtime/base/world.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { RANKS = 12 };

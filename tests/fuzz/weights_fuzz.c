@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "runtime/experts/experts.h"
-#include "runtime/hf/load.h"
+#include "runtime/store/hf_load.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { ELEMENTS = 15 + 3 * 64 + 2 * 2 * 2 * 64 };

@@ -8,7 +8,7 @@
 
 #include "lang/program.h"
 #include "lang/settings.h"
-#include "runtime/cli/config.h"
+#include "runtime/config/config.h"
 #include "runtime/params/tensor.h"
 
 _Static_assert((int)HEC_PATH_MAX == (int)HRT_PATH_MAX - 1, "files hold every parameter");

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "kernels/router/router.h"
-#include "runtime/params/store.h"
+#include "runtime/store/weights.h"
 #include "runtime/train/dense.h"
 #include "runtime/train/optimizer.h"
 #include "runtime/train/state.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "passes/cost/simulate.h"
-#include "runtime/loads/synthesize.h"
+#include "runtime/plan/loads/synthesize.h"
 
 enum { NODES = 2, DEVICES = 4, EXPERTS = 16, ROWS = 1024 };
 

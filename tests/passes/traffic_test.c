@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "passes/timeline/owners.h"
-#include "runtime/loads/synthesize.h"
+#include "runtime/plan/loads/synthesize.h"
 #include "runtime/plan/plan.h"
 
 enum {

@@ -20,8 +20,8 @@ files=$(ls "$root"/runtime/plan/policy_*.c | sed 's/.*policy_\(.*\)\.c/\1/' | so
 mkdir -p "$work/runtime"
 cp -r "$root/runtime/plan" "$work/runtime/"
 cp -r "$root/lang" "$work/"
-mkdir "$work/runtime/hf"
-cp "$root/runtime/hf/families.def" "$work/runtime/hf/" # Which the language reads, too.
+mkdir "$work/runtime/store"
+cp "$root/runtime/store/hf_families.def" "$work/runtime/store/" # Which the language reads, too.
 cat >"$work/runtime/plan/policy_first.c" <<'C'
 // first: the first device has everything.
 #include "runtime/plan/policies.h"

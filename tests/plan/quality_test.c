@@ -1,8 +1,8 @@
 // What the policies reach on drawn loads: guards the figures of docs/planner.md, which come from a
 // recording that tests do not have. Limits lie a little above what was measured.
-#include "runtime/loads/synthesize.h"
-#include "runtime/replay/replay.h"
+#include "runtime/plan/loads/synthesize.h"
 #include "tests/plan/plan_case.h"
+#include "tools/replay/replay.h"
 
 enum { NODES = 2, SIZE = 8, DEVICES = NODES * SIZE };
 

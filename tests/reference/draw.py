@@ -1,7 +1,7 @@
 """Numbers that the C side makes again from the same definitions, so that no weights are stored.
 
 `fill` serves the stored gradients: a hash of the tensor's path and of the element's index. The rest
-mirrors runtime/random (Philox4x32-10 streams) for the loss curve; `check` holds the known answers of
+mirrors runtime/base (Philox4x32-10 streams) for the loss curve; `check` holds the known answers of
 the generator's authors (Salmon et al. 2011, file kat_vectors of Random123)."""
 import numpy as np
 
@@ -52,7 +52,7 @@ def philox4x32(counter, key):
 
 
 def stream_words(seed, purpose, name, index):
-    """The four words of every index of a stream: runtime/random/draw.c, `words`."""
+    """The four words of every index of a stream: runtime/base/random.c, `words`."""
     end = lambda value: ((value ^ 0xFF) * FNV_PRIME) & MASK
     stream = end(fnv1a(name, end(fnv1a(purpose))))
     index = np.asarray(index, dtype=np.uint64)

@@ -1,9 +1,9 @@
-// Unit test of runtime/transport/choose.c: which executor serves which ranks, and what is refused in which words.
+// Unit test of runtime/net/choose_executor.c: which executor serves which ranks, and what is refused in which words.
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/comm/backend.h"
-#include "runtime/transport/transport.h"
+#include "runtime/net/backend.h"
+#include "runtime/net/transport.h"
 #include "tests/runtime/support/case.h"
 
 static size_t bytes_of_nccl(int ranks) {

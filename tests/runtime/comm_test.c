@@ -1,5 +1,5 @@
-// Unit test of runtime/comm and runtime/transport with the back end `self`.
-#include "runtime/transport/transport.h"
+// Unit test of runtime/net with the back end `self`.
+#include "runtime/net/transport.h"
 
 #include "tests/runtime/support/case.h"
 

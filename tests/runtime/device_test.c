@@ -5,10 +5,10 @@
 #include <jansson.h>
 #include <math.h>
 
-#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/base/random.h"
 #include "runtime/params/init.h"
 #include "runtime/params/tensor.h"
-#include "runtime/random/draw.h"
+#include "runtime/store/checkpoint.h"
 #include "runtime/train/optimizer.h"
 #include "runtime/train/state.h"
 #include "tests/runtime/support/apart.h"

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "runtime/random/draw.h"
+#include "runtime/base/random.h"
 #include "tests/runtime/support/case.h"
 
 enum { MOST = 700 };

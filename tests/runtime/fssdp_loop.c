@@ -3,9 +3,9 @@
 // "rows" or "owners". Then whatever moves of that layer says so.
 #include <stdlib.h>
 
+#include "runtime/experts/change_owners.h"
 #include "runtime/experts/experts.h"
-#include "runtime/fssdp/moves.h"
-#include "runtime/fssdp/reshard.h"
+#include "runtime/experts/moves.h"
 #include "tests/runtime/ranks_case.h"
 #include "tests/runtime/support/moving.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "runtime/experts/experts.h"
-#include "runtime/fssdp/moves.h"
+#include "runtime/experts/moves.h"
 #include "tests/runtime/ranks_case.h"
 #include "tests/runtime/support/moving.h"
 

@@ -3,9 +3,9 @@
 // integers, so that sums do not depend on their order.
 //
 // Expert: y = gate * (w * x), element by element; its chunk begins with w.
+#include "runtime/experts/change_owners.h"
 #include "runtime/experts/experts.h"
-#include "runtime/fssdp/moves.h"
-#include "runtime/fssdp/reshard.h"
+#include "runtime/experts/moves.h"
 #include "tests/runtime/ranks_case.h"
 #include "tests/runtime/support/moving.h"
 

@@ -1,11 +1,11 @@
-// Unit test of groups of messages (transport/launch.h): lists of real schedules and of new owners, cut into groups as
+// Unit test of groups of messages (net/launch.h): lists of real schedules and of new owners, cut into groups as
 // executors of devices cut them, on all ranks of a run. Both ranks of a message have it in the same group; and hosts that are
 // held in a group until all its ranks are connected, as NCCL holds them (tests/simt/connect.h), come to the end of their lists.
 //
 // `groups_test COUNT` plays COUNT random schedules (default 1,000).
-#include "runtime/transport/launch.h"
+#include "runtime/net/launch.h"
 
-#include "runtime/fssdp/paths.h"
+#include "runtime/experts/paths.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/policy.h"
 #include "runtime/plan/schedule.h"

@@ -1,6 +1,6 @@
-// Unit test of runtime/hf/load and of what it and hrt_store_restore read with: every element of 16 bits, both ways to lie,
-// any number of threads; and how much of a processor's time that takes.
-#include "runtime/hf/load.h"
+// Unit test of runtime/store/hf_load and of what it and hrt_store_restore read with: every element of 16 bits, both ways
+// to lie, any number of threads; and how much of a processor's time that takes.
+#include "runtime/store/hf_load.h"
 
 #include <math.h>
 #include <omp.h>

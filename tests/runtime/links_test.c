@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/comm/tcp_wire.h"
-#include "runtime/transport/transport.h"
+#include "runtime/net/tcp_wire.h"
+#include "runtime/net/transport.h"
 #include "tests/runtime/support/case.h"
 
 enum { RANKS = 3, COUNT = 100000, HEAD = 16, LARGE = 50000, BEFORE = 4 << 20, TEXT = 4096 };

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "runtime/comm/net.h"
-#include "runtime/fssdp/moves.h"
+#include "runtime/experts/moves.h"
+#include "runtime/net/net.h"
 #include "runtime/train/dense.h"
 #include "runtime/train/ranks.h"
 #include "tests/runtime/support/case.h"

@@ -77,7 +77,7 @@ said_once 'mpi_loop: error: ranks 1 and 0 have planned differently which experts
 : >"$out/said"
 # shellcheck disable=SC2046 # Three numbers.
 set -- $(sed -n 's/.*keepalive_time \([0-9]*\).*intvl \([0-9]*\).*probes \([0-9]*\).*/\1 \2 \3/p' "$here/../../docs/ranks.md")
-silence=$(sed -n 's/.*own->timeout = \([0-9]*\);.*/\1/p' "$here/../../runtime/comm/net.c")
+silence=$(sed -n 's/.*own->timeout = \([0-9]*\);.*/\1/p' "$here/../../runtime/net/net.c")
 [ $# = 3 ] && [ $(($2 * $3)) -ge "$silence" ] && [ $(($1 + $2 * $3)) -le $((silence + 1)) ] ||
     fail "mpirun ends a job $2 * $3 to $1 + $2 * $3 s after an outage began, its ranks $silence"
 

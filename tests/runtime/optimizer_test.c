@@ -5,10 +5,10 @@
 #include <math.h>
 
 #include "kernels/bf16.h"
+#include "runtime/base/random.h"
 #include "runtime/params/init.h"
 #include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
-#include "runtime/random/draw.h"
 #include "runtime/train/learning_rate.h"
 #include "tests/runtime/support/case.h"
 

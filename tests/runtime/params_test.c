@@ -3,9 +3,9 @@
 #include <omp.h>
 
 #include "kernels/rope/rope.h"
+#include "runtime/base/random.h"
 #include "runtime/params/init.h"
 #include "runtime/params/tensor.h"
-#include "runtime/random/draw.h"
 #include "tests/runtime/support/case.h"
 
 static void the_walk_visits_every_tensor_in_order(void **state) {

@@ -1,10 +1,10 @@
 // Unit test of where ranks without MPI find each other: variables of launchers, addresses, proofs.
-#include "runtime/comm/place.h"
+#include "runtime/net/place.h"
 
 #include <string.h>
 
-#include "runtime/comm/secret.h"
-#include "runtime/comm/socket.h"
+#include "runtime/net/secret.h"
+#include "runtime/net/socket.h"
 #include "tests/runtime/support/case.h"
 
 static const char *const names[] = {

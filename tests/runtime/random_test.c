@@ -1,5 +1,5 @@
-// Unit test of runtime/random.
-#include "runtime/random/draw.h"
+// Unit test of runtime/base/random.
+#include "runtime/base/random.h"
 
 #include <math.h>
 

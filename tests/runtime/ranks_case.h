@@ -2,8 +2,8 @@
 #ifndef HECATE_TESTS_RUNTIME_RANKS_CASE_H
 #define HECATE_TESTS_RUNTIME_RANKS_CASE_H
 
-#include "runtime/comm/backend.h"
-#include "runtime/comm/comm.h"
+#include "runtime/net/backend.h"
+#include "runtime/net/comm.h"
 #include "tests/runtime/support/case.h"
 
 #ifndef RANKS_BACKEND

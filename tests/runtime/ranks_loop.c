@@ -3,7 +3,7 @@
 // after 50 rounds. SIGNAL "busy": they do, but RANK talks to nobody for so long in between. SIGNAL "less" or "more":
 // RANK sends a byte less or more than is expected. SIGNAL "chain": rank 0 waits for rank 2 by way of rank 1, see below.
 // SIGNAL "differ": RANK has another schedule than the others.
-#include "runtime/transport/transport.h"
+#include "runtime/net/transport.h"
 #include "tests/runtime/ranks_case.h"
 
 #include <pthread.h>

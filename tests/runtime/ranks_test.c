@@ -4,7 +4,7 @@
 #include <math.h>
 #include <time.h>
 
-#include "runtime/comm/world.h"
+#include "runtime/base/world.h"
 
 static struct hrt_comm comm; // Ranks join once per process.
 

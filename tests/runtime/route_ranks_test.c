@@ -1,6 +1,6 @@
 // Records of forced routing by several ranks: the files are those of one rank that takes all
 // sequences. Run by mpirun.
-#include "runtime/route/route.h"
+#include "runtime/route/forced.h"
 
 #include <unistd.h>
 

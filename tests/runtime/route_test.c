@@ -1,5 +1,5 @@
 // Unit test of runtime/route: spreads, files, and what a step of forced routing sets and records.
-#include "runtime/route/route.h"
+#include "runtime/route/forced.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 // Unit test of the compiler of steps: random schedules, compiled for every rank and played through round by round.
-#include "runtime/transport/steps.h"
+#include "runtime/net/steps.h"
 
 #include <string.h>
 

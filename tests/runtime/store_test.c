@@ -1,5 +1,5 @@
 // Unit test of runtime/params/store: round trips, and every way in which a file can be wrong.
-#include "runtime/params/store.h"
+#include "runtime/store/weights.h"
 
 #include <fcntl.h>
 #include <glob.h>

@@ -1,5 +1,5 @@
 // Test of lanes, run by mpirun with 1, 2 and 4 ranks, with and without helper thread.
-#include "runtime/transport/transport.h"
+#include "runtime/net/transport.h"
 
 #include <stdatomic.h>
 #include <time.h>

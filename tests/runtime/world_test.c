@@ -1,8 +1,8 @@
-// Unit test of runtime/comm/world: launchers' variables and topology files.
-#include "runtime/comm/world.h"
+// Unit test of runtime/base/world: launchers' variables and topology files.
+#include "runtime/base/world.h"
 
-#include "runtime/comm/backend.h"
-#include "runtime/comm/comm.h"
+#include "runtime/net/backend.h"
+#include "runtime/net/comm.h"
 #include "tests/runtime/support/case.h"
 
 static void forget_launchers(void) {

@@ -1,5 +1,5 @@
 """cuda_ipc.py MODEL TEXT FOLDER: ranks of target cuda that share an emulated device move what lies on it through memory that their
-processes map from each other (runtime/transport/ipc.c). To the bit they learn what they learn over NCCL's double, in any
+processes map from each other (runtime/net/ipc.c). To the bit they learn what they learn over NCCL's double, in any
 schedule of streams, with large and with small pieces. Ranks choose this executor where two share a device, or where they are
 asked to. What goes wrong on one rank alone, a lost rank included, ends all with one message, in bounded time; planted faults of
 waits, writes and numbers are found: streams of several processes are compared as those of one are (tests/simt/peers.h).

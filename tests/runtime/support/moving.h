@@ -2,8 +2,8 @@
 #ifndef HECATE_TESTS_RUNTIME_SUPPORT_MOVING_H
 #define HECATE_TESTS_RUNTIME_SUPPORT_MOVING_H
 
-#include "runtime/comm/comm.h"
-#include "runtime/fssdp/fssdp.h"
+#include "runtime/experts/fssdp.h"
+#include "runtime/net/comm.h"
 #include "runtime/program.h"
 #include "runtime/train/state.h"
 

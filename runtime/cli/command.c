@@ -1,0 +1,174 @@
+// What the commands share: data, a state with parameters, and how a run says that it failed.
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "runtime/base/world.h"
+#include "runtime/cli/command.h"
+#include "runtime/cli/same.h"
+#include "runtime/params/init.h"
+#include "runtime/params/placement.h"
+#include "runtime/store/checkpoint.h"
+#include "runtime/store/checkpoint_folder.h"
+#include "runtime/store/hf_folder.h"
+#include "runtime/store/hf_load.h"
+#include "runtime/store/weights.h"
+#include "runtime/train/ranks.h"
+#include "runtime/train/state.h"
+
+// Losses against a teacher need one to be trained; an evaluation may go without.
+static bool check_teacher(const struct hrt_run *run, struct hrt_error *error) {
+    const struct hrt_arguments *arguments = run->arguments;
+    const struct hrt_program *program = run->program;
+    const bool given = arguments->config.data_teacher.count > 0;
+    if (given && !program->teacher_offset)
+        return hrt_fail_usage(error, "%s has no loss `distill`, which a teacher is for",
+                              program->name);
+    if (given || arguments->command != HRT_TRAIN || arguments->check_grad) return true;
+    for (int i = 0; i < program->losses; i++) {
+        if (program->loss[i].teacher)
+            return hrt_fail_usage(error,
+                                  "the loss %s is against what a teacher says: give --teacher FILE",
+                                  program->loss[i].name);
+    }
+    return true;
+}
+
+bool hrt_run_open_data(const struct hrt_run *run, struct hrt_data *data, struct hrt_error *error) {
+    const struct hrt_config *config = &run->arguments->config;
+    if (config->data_train.count == 0 && config->data_val.count == 0)
+        return hrt_fail_usage(error, "no data: give --data FILE");
+    if (!check_teacher(run, error)) return false;
+    const struct hrt_data_request request = {
+        .train = config->data_train.text,
+        .trains = config->data_train.count,
+        .validation = config->data_val.text,
+        .validations = config->data_val.count,
+        .held_out = config->held_out,
+        .teacher = config->data_teacher.text,
+        .teachers = config->data_teacher.count,
+        .format = (enum hrt_data_format)config->data_format,
+        .positions = run->program->positions,
+        .vocabulary = run->program->vocabulary,
+        .mask_rate = config->objective == HRT_MASKED ? config->mask_rate : 0,
+    };
+    return hrt_data_open(data, &request, error);
+}
+
+// Loaded parameters that are not finite, or of a model of another name, are warned of, or refused.
+static bool settle_doubts(const struct hrt_run *run, const struct hrt_store_doubts *doubts,
+                          struct hrt_error *error) {
+    const char *const doubt[] = {run->comm->rank == 0 ? doubts->model : "", doubts->values};
+    for (int i = 0; i < 2; i++) {
+        if (!*doubt[i]) continue;
+        if (run->arguments->strict) return hrt_fail(error, "%s (--strict)", doubt[i]);
+        hrt_warn(run->program->name, "%s", doubt[i]);
+    }
+    if (run->comm->rank == 0 && *doubts->left) hrt_warn(run->program->name, "%s", doubts->left);
+    return true;
+}
+
+static bool is_folder(const char *path) {
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+// A folder of several checkpoints, or what names the newest of them, is not one.
+static bool check_step(const char *from, struct hrt_error *error) {
+    char dir[PATH_MAX];
+    const int64_t newest = hrt_folder_newest(from, dir);
+    return newest == 0 ||
+           hrt_fail(error,
+                    "'%s' has checkpoints of several steps: give one of them, such as the newest, "
+                    "%s/step-%" PRId64,
+                    dir, dir, newest);
+}
+
+// Parameters of --load: a file, the folder of a checkpoint, or one of Hugging Face's.
+static bool load_params(const struct hrt_run *run, void *params, struct hrt_error *error) {
+    const char *from = run->arguments->load;
+    struct hrt_store_doubts doubts;
+    hrt_init_tables(run->program, params);
+    bool loaded;
+    if (!check_step(from, error)) return false;
+    if (!is_folder(from))
+        loaded = hrt_store_restore(run->placement, params, from, &doubts, error);
+    else if (hrt_hf_is_folder(from))
+        loaded = hrt_hf_load(run->placement, params, from, &doubts, error);
+    else
+        loaded = hrt_checkpoint_load_parameters(from, run->placement, params, &doubts, error);
+    return loaded && settle_doubts(run, &doubts, error);
+}
+
+// First values of the parameters, or those that are loaded.
+static bool fill_params(const struct hrt_run *run, struct hrt_state *state,
+                        struct hrt_error *error) {
+    const struct hrt_arguments *arguments = run->arguments;
+    void *params = hrt_state_borrow(state, HRT_PARAMETERS);
+    if (!params) return hrt_fail(error, "out of memory");
+    bool filled = true;
+    if (arguments->load)
+        filled = load_params(run, params, error);
+    else
+        hrt_init_params(run->placement, params, (uint64_t)arguments->config.seed);
+    hrt_state_hand_back(state, HRT_PARAMETERS, params, filled);
+    return filled;
+}
+
+static bool fill_state(const struct hrt_run *run, struct hrt_state *state,
+                       struct hrt_error *error) {
+    if (!run->from) return fill_params(run, state, error);
+    void *params = hrt_state_borrow(state, HRT_PARAMETERS);
+    if (!params) return hrt_fail(error, "out of memory");
+    hrt_init_tables(run->program, params);
+    hrt_state_hand_back(state, HRT_PARAMETERS, params, true);
+    return hrt_checkpoint_load(run->from, state, error);
+}
+
+enum hrt_training hrt_run_trains(const struct hrt_run *run) {
+    return run->arguments->config.optimizer == HRT_MUON ? HRT_BY_MUON : HRT_BY_ADAMW;
+}
+
+// Entries of a token that a teacher says of it: of its files, or as many as --check-grad draws.
+static int64_t entries_of(const struct hrt_run *run, const struct hrt_data *data) {
+    enum { DRAWN = 3 };
+    if (run->arguments->check_grad) return DRAWN;
+    return data ? data->teachers.entries : 0;
+}
+
+// What a rank has of it stays where it fails: all of them give it back together.
+static bool create_state(const struct hrt_run *run, struct hrt_state *state,
+                         const struct hrt_data *data, bool training, struct hrt_error *error) {
+    const enum hrt_training trains = training ? hrt_run_trains(run) : HRT_NO_TRAINING;
+    if (!hrt_state_create(state, run->placement, run->comm, trains, error)) return false;
+    const bool taught = hrt_state_teach(state, entries_of(run, data), error);
+    if (!hrt_ranks_agree(run->comm, taught, error)) return false; // Joining takes all of them.
+    if (!hrt_ranks_join(state, error)) return false;
+    const bool filled = fill_state(run, state, error);
+    hrt_state_round(state);
+    return filled;
+}
+
+bool hrt_run_create_state(const struct hrt_run *run, struct hrt_state *state,
+                          const struct hrt_data *data, bool training, struct hrt_error *error) {
+    if (!hrt_same_files(run, data, error)) return false;
+    const bool created = create_state(run, state, data, training, error);
+    const bool known = !created && error->shared; // To all.
+    if (!known && hrt_ranks_agree(run->comm, created, error)) return true;
+    hrt_state_destroy(state);
+    return false;
+}
+
+void hrt_run_report(const struct hrt_run *run, struct hrt_error *error) {
+    if (!*error->text) return; // Another rank has it.
+    struct hrt_world world = {0};
+    struct hrt_error ignored = {0};
+    const bool usage = error->code == HRT_EXIT_USAGE && !error->shared && run->program->world &&
+                       hrt_world_find(&world, &ignored);
+    if (!usage || world.rank == 0)
+        fprintf(stderr, "%s: error: %s\n", run->program->name, error->text);
+    if (!usage && !error->shared && run->comm->size > 1)
+        hrt_comm_abort(run->comm, (int)error->code);
+    *error->text = '\0';
+}

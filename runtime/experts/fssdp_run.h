@@ -1,0 +1,51 @@
+// Experts that move, as the trainer sees them: memory, iterations, and changes of owners.
+#ifndef HECATE_RUNTIME_EXPERTS_FSSDP_RUN_H
+#define HECATE_RUNTIME_EXPERTS_FSSDP_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "runtime/base/error.h"
+#include "runtime/train/state.h"
+
+struct hrt_fssdp;
+
+// Creates what moves the experts of the state's program (program->movement), whose exchange of rows,
+// state->experts, exists. The state and its ranks are borrowed. False: no such policy, a budget with
+// which it cannot place every expert, or no memory.
+bool hrt_fssdp_create(struct hrt_fssdp **fssdp, struct hrt_state *state, struct hrt_error *error);
+void hrt_fssdp_destroy(struct hrt_fssdp *fssdp);
+
+// Bytes of replicas and of what is on its way that a rank takes at most.
+size_t hrt_fssdp_bytes(const struct hrt_program *program);
+
+// Holders that the experts of one layer have in all, at most, under any plan.
+int64_t hrt_fssdp_holders(const struct hrt_program *program, int set);
+
+// What moved for experts, of this rank: sparse collectives only, rows not counted.
+struct hrt_moved {
+    double seconds;        // That transfers took, from when all that send to this rank had begun.
+    double exposed;        // That this rank waited for them, once all had begun; and
+    double late;           // before: for ranks that had not, whatever kept them.
+    double bytes, crossed; // Received; from other nodes.
+};
+
+// Since the last call.
+struct hrt_moved hrt_fssdp_moved(struct hrt_fssdp *fssdp);
+
+// What moved for one layer, and what calibration made of its exact counts.
+struct hrt_moved_layer {
+    double exposed; // As above; of this rank.
+    int64_t weighed,
+        taken;          // Calibrations that were weighed, and those whose replicas were worth it.
+    double gain, price; // Seconds that all that were taken have been expected to save, and to take.
+};
+
+// Since the last call.
+struct hrt_moved_layer hrt_fssdp_moved_layer(struct hrt_fssdp *fssdp, int set, int64_t layer);
+
+// Begins an iteration, forward and backward, or with `training` false a forward alone, of an evaluation
+// or for a sample: it uses a plan and changes nothing that lasts.
+void hrt_fssdp_begin(struct hrt_fssdp *fssdp, bool training);
+
+#endif

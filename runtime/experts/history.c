@@ -1,0 +1,197 @@
+// The history of moving experts as JSON:
+//   terms   what it depends on, in words
+//   since   iterations since owners may last have changed
+//   sets    of each: owners, began [chunks], seen [layers], counts [layers][window][ranks][experts],
+//           placed [layers] of {first [experts + 1], holder}
+#include "runtime/experts/history.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/experts/moves.h"
+
+// ---- terms
+
+// Freed by the caller; NULL: out of memory.
+static char *terms_of(const struct hrt_program *program, const struct hrt_comm *comm) {
+    const struct hrt_movement *m = program->movement;
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out) return NULL;
+    fprintf(out,
+            "%s%s, %" PRId64 " slots, %" PRId64 " entries, calibrate %d, window %" PRId64
+            ", owners change every %" PRId64 ", nodes",
+            m->policy, m->even ? " evenly" : "", m->slots, m->overlap, (int)m->calibrate, m->window,
+            m->reshard_every);
+    for (int rank = 0; rank < comm->size; rank++) fprintf(out, " %d", (int)comm->node_of[rank]);
+    for (int i = 0; i < program->sets; i++) {
+        const struct hrt_set *set = &program->set[i];
+        const size_t chunks = (size_t)(set->layers * set->experts);
+        fprintf(out, ", %s %" PRId64 " x %" PRId64 " first owners %016" PRIx64, set->name,
+                set->layers, set->experts,
+                set->owner ? hrt_hash(0, set->owner, chunks * sizeof *set->owner) : 0);
+    }
+    return fclose(out) == 0 ? text : NULL;
+}
+
+// ---- writing
+
+static json_t *numbers32(const int32_t *number, int64_t count) {
+    json_t *array = json_array();
+    for (int64_t i = 0; i < count; i++) json_array_append_new(array, json_integer(number[i]));
+    return array;
+}
+
+static json_t *counts_of(const struct hrt_fssdp *fssdp, const struct hrt_moving_set *set) {
+    const int64_t cells = fssdp->movement->window * fssdp->comm->size * set->set->experts;
+    json_t *array = json_array();
+    for (int64_t layer = 0; layer < set->set->layers; layer++) {
+        const uint32_t *window = set->layer[layer].window;
+        for (int64_t i = 0; i < cells; i++) json_array_append_new(array, json_integer(window[i]));
+    }
+    return array;
+}
+
+static json_t *set_of(const struct hrt_fssdp *fssdp, int index) {
+    const struct hrt_moving_set *set = &fssdp->set[index];
+    const int64_t experts = set->set->experts, layers = set->set->layers;
+    json_t *seen = json_array(), *placed = json_array();
+    for (int64_t i = 0; i < layers; i++) {
+        const struct hpl_plan *plan = &set->layer[i].placed;
+        json_array_append_new(seen, json_integer(set->layer[i].seen));
+        json_array_append_new(placed,
+                              json_pack("{s:o s:o}", "first", numbers32(plan->first, experts + 1),
+                                        "holder", numbers32(plan->holder, plan->first[experts])));
+    }
+    return json_pack("{s:o s:o s:o s:o s:o}", "owners",
+                     numbers32(fssdp->state->placement->owner[index], layers * experts), "began",
+                     numbers32(set->episode.began, layers * experts), "seen", seen, "counts",
+                     counts_of(fssdp, set), "placed", placed);
+}
+
+json_t *hrt_fssdp_history(const struct hrt_fssdp *fssdp) {
+    json_t *sets = json_array();
+    char *terms = terms_of(fssdp->program, fssdp->comm);
+    for (int i = 0; i < fssdp->program->sets; i++) json_array_append_new(sets, set_of(fssdp, i));
+    json_t *history = terms ? json_pack("{s:s s:I s:o}", "terms", terms, "since",
+                                        (json_int_t)fssdp->iterations, "sets", sets)
+                            : NULL;
+    if (!terms) json_decref(sets);
+    free(terms);
+    return history;
+}
+
+// ---- reading
+
+static bool in_range(const json_t *array, size_t count, int64_t most) {
+    if (json_array_size(array) != count) return false;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *number = json_array_get(array, i);
+        if (!json_is_integer(number) || json_integer_value(number) < 0 ||
+            json_integer_value(number) > most)
+            return false;
+    }
+    return true;
+}
+
+static int64_t number_at(const json_t *array, size_t at) {
+    return json_integer_value(json_array_get(array, at));
+}
+
+// Whether every expert has a holder, and none twice.
+static bool is_plan(const json_t *placed, size_t experts, int world) {
+    const json_t *first = json_object_get(placed, "first"),
+                 *holder = json_object_get(placed, "holder");
+    const size_t holders = json_array_size(holder);
+    if (!in_range(first, experts + 1, (int64_t)holders) || !in_range(holder, holders, world - 1) ||
+        number_at(first, 0) != 0 || number_at(first, experts) != (int64_t)holders)
+        return false;
+    for (size_t e = 0; e < experts; e++) {
+        const int64_t begin = number_at(first, e), end = number_at(first, e + 1);
+        if (begin >= end) return false;
+        for (int64_t k = begin + 1; k < end; k++) {
+            if (number_at(holder, (size_t)k - 1) >= number_at(holder, (size_t)k)) return false;
+        }
+    }
+    return true;
+}
+
+static bool is_set(const json_t *json, const struct hrt_set *set, const struct hrt_movement *m,
+                   int world) {
+    const size_t experts = (size_t)set->experts, layers = (size_t)set->layers;
+    const size_t counts = layers * (size_t)m->window * (size_t)world * experts;
+    const json_t *placed = json_object_get(json, "placed");
+    if (!in_range(json_object_get(json, "owners"), layers * experts, world - 1) ||
+        !in_range(json_object_get(json, "began"), layers * experts, world - 1) ||
+        !in_range(json_object_get(json, "seen"), layers, INT64_MAX / 2) ||
+        !in_range(json_object_get(json, "counts"), counts, UINT32_MAX) ||
+        json_array_size(placed) != layers)
+        return false;
+    for (size_t i = 0; i < layers; i++) {
+        if (!is_plan(json_array_get(placed, i), experts, world)) return false;
+    }
+    return true;
+}
+
+bool hrt_fssdp_fits(const json_t *history, const struct hrt_placement *placement,
+                    const struct hrt_comm *comm) {
+    const struct hrt_program *program = placement->program;
+    const char *there = json_string_value(json_object_get(history, "terms"));
+    const json_t *sets = json_object_get(history, "sets"),
+                 *since = json_object_get(history, "since");
+    if (!program->movement || !there || json_array_size(sets) != (size_t)program->sets)
+        return false;
+    if (!json_is_integer(since) || json_integer_value(since) < 0) return false;
+    char *here = terms_of(program, comm);
+    bool fits = here && strcmp(here, there) == 0;
+    for (int i = 0; fits && i < program->sets; i++)
+        fits = is_set(json_array_get(sets, (size_t)i), &program->set[i], program->movement,
+                      comm->size);
+    free(here);
+    return fits;
+}
+
+static void read32(const json_t *array, int32_t *number) {
+    for (size_t i = 0; i < json_array_size(array); i++) number[i] = (int32_t)number_at(array, i);
+}
+
+void hrt_fssdp_recall_owners(const json_t *history, struct hrt_placement *placement) {
+    const json_t *sets = json_object_get(history, "sets");
+    for (int i = 0; i < placement->program->sets; i++)
+        read32(json_object_get(json_array_get(sets, (size_t)i), "owners"), placement->owner[i]);
+}
+
+// A placement that has become too large for its room cannot be: the terms are the same.
+static void recall_layer(struct hrt_moving_layer *layer, const json_t *placed) {
+    const json_t *first = json_object_get(placed, "first"),
+                 *holder = json_object_get(placed, "holder");
+    if (json_array_size(holder) > (size_t)layer->placed.capacity) return;
+    read32(first, layer->placed.first);
+    read32(holder, layer->placed.holder);
+}
+
+void hrt_fssdp_recall(const json_t *history, struct hrt_fssdp *fssdp) {
+    const json_t *sets = json_object_get(history, "sets");
+    fssdp->iterations = json_integer_value(json_object_get(history, "since"));
+    for (int i = 0; i < fssdp->program->sets; i++) {
+        const json_t *json = json_array_get(sets, (size_t)i);
+        struct hrt_moving_set *set = &fssdp->set[i];
+        const size_t cells =
+            (size_t)(fssdp->movement->window * fssdp->comm->size * set->set->experts);
+        const json_t *counts = json_object_get(json, "counts");
+        read32(json_object_get(json, "began"), set->episode.began);
+        for (int64_t at = 0; at < set->set->layers; at++) {
+            struct hrt_moving_layer *layer = &set->layer[at];
+            const size_t from = (size_t)at * cells;
+            layer->seen = number_at(json_object_get(json, "seen"), (size_t)at);
+            for (size_t k = 0; k < cells; k++)
+                layer->window[k] = (uint32_t)number_at(counts, from + k);
+            layer->is_ahead = false;
+            recall_layer(layer, json_array_get(json_object_get(json, "placed"), (size_t)at));
+        }
+    }
+}

@@ -1,0 +1,111 @@
+// A transfer schedule under way: spAG, where chunks are received in place and passed on, and spRS,
+// where pieces of gradients are received beside, added, and the sums passed on.
+#include <stdlib.h>
+
+#include "kernels/cpu/observe.h"
+#include "runtime/experts/experts.h"
+#include "runtime/experts/moves.h"
+
+// Where the pieces of a layer's chunks lie on this rank.
+struct layer_of {
+    const struct hrt_fssdp *fssdp;
+    const struct hrt_moving *moving;
+};
+
+static char *place(const void *context, int32_t expert, int32_t number, size_t *bytes) {
+    const struct layer_of *of = context;
+    const struct hrt_moving *moving = of->moving;
+    const struct hrt_moving_set *set = &of->fssdp->set[moving->set];
+    const struct hrt_piece *piece =
+        moving->adds ? &set->grad_piece[number] : &set->param_piece[number];
+    *bytes = piece->bytes;
+    return hrt_chunk(of->fssdp, moving->set, moving->layer, expert, piece->kind) + piece->at;
+}
+
+void hrt_move_start(struct hrt_fssdp *fssdp, struct hrt_move *move,
+                    const struct hrt_moving *moving) {
+    static const enum hrt_lane lane[HRT_MOVES] = {[HRT_MOVE_GATHER] = HRT_LANE_GATHER,
+                                                  [HRT_MOVE_ADDED] = HRT_LANE_ADDED,
+                                                  [HRT_MOVE_REDUCE] = HRT_LANE_REDUCE};
+    const struct hrt_moving_set *set = &fssdp->set[moving->set];
+    hrt_experts_agree(fssdp->state->experts);
+    hrt_move_wait(fssdp, move, -1, "the transfer before it");
+    const struct hrt_carry carry = {
+        .schedule = moving->schedule,
+        .rank = fssdp->comm->rank,
+        .ranks = fssdp->comm->size,
+        .experts = (int32_t)set->set->experts,
+        .pieces = moving->adds ? set->slots.segments : set->param_pieces,
+        .adds = moving->adds,
+        .type = fssdp->program->precision == HRT_FP64 ? HRT_DOUBLE : HRT_FLOAT,
+        .place = place,
+        .context = &(struct layer_of){fssdp, moving},
+        .staging = move->staging,
+        .staged = move->staged,
+        .brought = move->brought,
+        .heard = move->heard,
+    };
+    const struct hrt_carried carried = hrt_steps_carry(&move->steps, &carry, fssdp->topology.node);
+    if (move->steps.count == 0) return;
+    fssdp->moved.bytes += (double)carried.received;
+    fssdp->moved.crossed += (double)carried.crossed;
+    move->set = moving->set;
+    move->layer = moving->layer;
+    move->under_way = true;
+    move->mark = hrt_submit(fssdp->comm, lane[move->kind], &move->steps);
+}
+
+// What this rank waited since `from`: for ranks that had not begun, and for the transfer. Its end says
+// that all who send to it have.
+static void count_wait(struct hrt_fssdp *fssdp, const struct hrt_move *move, int64_t from) {
+    const int64_t now = hk_clock(), heard = move->steps.heard;
+    const int64_t late = heard > from ? heard - from : 0;
+    fssdp->moved.late += 1e-9 * (double)late;
+    fssdp->moved.exposed += 1e-9 * (double)(now - from - late);
+    fssdp->set[move->set].layer[move->layer].moved.exposed += 1e-9 * (double)(now - from - late);
+}
+
+void hrt_move_wait(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer,
+                   const char *what) {
+    if (!move->under_way || (layer >= 0 && move->layer != layer)) return;
+    const int64_t from = hk_clock();
+    hrt_join(fssdp->comm, move->mark, what);
+    move->under_way = false;
+    count_wait(fssdp, move, from);
+    fssdp->moved.seconds += 1e-9 * (double)(move->steps.ended - move->steps.heard);
+}
+
+void hrt_move_await(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer,
+                    const char *what) {
+    if (!move->under_way || move->layer != layer) return;
+    const int64_t from = hk_clock();
+    hrt_join(fssdp->comm, hrt_arrival(move->mark), what);
+    count_wait(fssdp, move, from);
+}
+
+bool hrt_move_create(struct hrt_move *move, const struct hrt_fssdp *fssdp, int index,
+                     enum hrt_move_kind kind) {
+    const struct hrt_moving_set *set = &fssdp->set[index];
+    const bool adds = kind == HRT_MOVE_REDUCE;
+    const int64_t experts = set->set->experts, replicas = set->slots.holders; // At most.
+    const int64_t pieces = adds ? set->slots.segments : set->param_pieces;
+    const int64_t room = hrt_steps_room(replicas * pieces, fssdp->comm->size, adds);
+    *move = (struct hrt_move){
+        .steps = {.step = calloc((size_t)room, sizeof(struct hrt_step)), .room = (int32_t)room},
+        .brought = malloc((size_t)(experts * pieces) * sizeof *move->brought),
+        .kind = kind,
+    };
+    move->steps.on_device = hrt_device_is_apart(&fssdp->state->device);
+    if (!move->steps
+             .on_device) // Else words are compared before anything moves, and these are the host's.
+        move->heard = malloc((size_t)fssdp->comm->size * sizeof *move->heard);
+    return move->steps.step && move->brought && (move->heard || move->steps.on_device);
+}
+
+void hrt_move_destroy(struct hrt_move *move, struct hrt_device *device) {
+    free(move->steps.step);
+    free(move->brought);
+    free(move->heard);
+    device->backend->give(device, HRT_OF_DEVICE, move->staging, HPL_STAGED * move->staged);
+    *move = (struct hrt_move){0};
+}

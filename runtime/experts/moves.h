@@ -1,0 +1,157 @@
+// Moves of chunks under way, the replicas of each layer and set, and the state that the files of runtime/experts work
+// on. Nobody else includes this.
+#ifndef HECATE_RUNTIME_EXPERTS_MOVES_H
+#define HECATE_RUNTIME_EXPERTS_MOVES_H
+
+#include "runtime/experts/fssdp.h"
+#include "runtime/experts/fssdp_run.h"
+#include "runtime/net/transport.h"
+#include "runtime/plan/episode.h"
+#include "runtime/plan/schedule.h"
+#include "runtime/plan/slots.h"
+#include "runtime/program.h"
+
+// Where chunks lie: at their places in the state's buffers, or in the slots of replicas.
+enum hrt_chunk_kind { HRT_CHUNK_PARAMS, HRT_CHUNK_ROUNDED, HRT_CHUNK_GRADS, HRT_CHUNK_KINDS };
+
+// A part of every chunk that travels as one message.
+struct hrt_piece {
+    enum hrt_chunk_kind kind;
+    size_t at, bytes;
+};
+
+enum hrt_move_kind { HRT_MOVE_GATHER, HRT_MOVE_ADDED, HRT_MOVE_REDUCE, HRT_MOVES };
+
+// A schedule under way, as far as this rank takes part (move.c).
+struct hrt_move {
+    struct hrt_steps steps;
+    struct hrt_mark mark;
+    int32_t *brought; // [experts][pieces]
+    uint64_t *heard;  // [ranks] NULL on a device that is apart.
+    char *staging;    // HPL_STAGED pieces; NULL: data is received where it belongs.
+    size_t staged;    // Bytes of one.
+    enum hrt_move_kind kind;
+    bool under_way;
+    int set;
+    int64_t layer; // Whose.
+};
+
+struct hrt_moving_layer {
+    struct hpl_plan plan;   // Who holds what; the owners do.
+    struct hpl_plan placed; // Who computes what, as the policy said.
+    struct hpl_plan ahead;  // What it says for the next iteration, of a forecast.
+    bool is_ahead;          // It does.
+    int64_t told;           // Words that had been compared when it said so.
+    int32_t *slot;          // [experts] of this rank's replicas; -1: it has none.
+    int32_t used;           // Slots.
+    bool prefetched;        // Planned and started before its turn.
+    uint32_t *window;       // [window][ranks][experts] counts of the last iterations
+    int64_t seen;           // Iterations that entered it, ever.
+    struct hrt_moved_layer moved;
+};
+
+struct hrt_moving_set {
+    const struct hrt_set *set;
+    struct hpl_episode episode;
+    void *memory; // The episode's.
+    struct hpl_slots slots;
+    struct hrt_piece *param_piece, *grad_piece;
+    int param_pieces; // The first `slots.segments` follow the schedule's; the rest go with segment 0.
+    char *pool[HRT_CHUNK_KINDS]; // Slots; NULL: none of the kind.
+    size_t pool_bytes[HRT_CHUNK_KINDS], stride[HRT_CHUNK_KINDS];
+    struct hrt_moving_layer *layer;
+    struct hrt_move move[HRT_MOVES];
+};
+
+// What ranks decide, each for itself.
+enum hrt_decided { HRT_DECIDED_PLAN, HRT_DECIDED_ROWS, HRT_DECIDED_OWNERS };
+
+struct hrt_decision {
+    enum hrt_decided what;
+    int set;
+    int64_t layer, iteration; // Of training, from 1 on.
+    uint64_t word;
+};
+
+// All of it in one word, and what of it no rank has heard of the others yet (agree.c).
+struct hrt_agreement {
+    uint64_t word;
+    struct hrt_decision *open;
+    int count, room;
+    int64_t compared; // When `open` began.
+};
+
+struct hrt_fssdp {
+    struct hrt_state *state;
+    const struct hrt_program *program;
+    const struct hrt_movement *movement;
+    const struct hpl_policy *policy;
+    struct hrt_comm *comm;
+    struct hpl_topology topology;
+    int32_t *node_first, *speed;
+    struct hrt_moving_set *set; // [program->sets]
+    bool training;
+    int64_t iterations; // Of training, since owners last changed.
+    struct hrt_agreement agreement;
+    struct hrt_moved moved;
+
+    // Scratch of one call.
+    struct hpl_schedule schedule, mirror;
+    struct hpl_plan scratch;
+    int64_t *order;      // [layers][experts] chunks that move, or [ranks] how many each owns
+    uint32_t *cursor;    // [ranks]
+    int32_t *next_owner; // [layers][experts]
+};
+
+// chunk.c: the owners of a layer.
+const int32_t *hrt_layer_owners(const struct hrt_fssdp *fssdp, int set, int64_t layer);
+
+// Ends the job when the planner refused, which only our own fault can make it do.
+void hrt_planned(const struct hrt_fssdp *fssdp, int set, int64_t layer, enum hpl_status status);
+
+// Bytes of an element.
+int64_t hrt_chunk_element(const struct hrt_program *program, enum hrt_chunk_kind kind);
+
+// Where chunk (layer, expert) lies on this rank: its place if it owns it, else its slot.
+char *hrt_chunk(const struct hrt_fssdp *fssdp, int set, int64_t layer, int64_t expert,
+                enum hrt_chunk_kind kind);
+
+// plan.c: the quota function of the exchange of rows.
+void hrt_divide(void *context, int set, int64_t layer, const struct hpl_plan *plan,
+                const struct hpl_loads *loads, const struct hpl_part *part);
+
+// Begins the episode of a set whose layers are there: [holders] of a layer, at most. False: no memory.
+bool hrt_episode_create(struct hrt_fssdp *fssdp, int set, int64_t holders);
+
+// agree.c: every rank takes part in each decision, and the next exchange tells whether they are alike, of counts or
+// of words alone (hrt_experts_compare); hrt_agree_now makes one. Where they are not, the job ends.
+bool hrt_agreement_create(struct hrt_fssdp *fssdp);
+void hrt_agreement_destroy(struct hrt_fssdp *fssdp);
+void hrt_decide(struct hrt_fssdp *fssdp, struct hrt_decision decision);
+void hrt_decide_plan(struct hrt_fssdp *fssdp, int set, int64_t layer, const struct hpl_plan *plan);
+void hrt_agree_now(struct hrt_fssdp *fssdp);
+
+// FNV-1a of bytes, from a hash before them or 0.
+uint64_t hrt_hash(uint64_t hash, const void *data, size_t bytes);
+
+// move.c: begins a schedule. `adds`: what arrives is added to gradients, in the schedule's order.
+struct hrt_moving {
+    const struct hpl_schedule *schedule;
+    int set;
+    int64_t layer;
+    bool adds;
+};
+bool hrt_move_create(struct hrt_move *move, const struct hrt_fssdp *fssdp, int set,
+                     enum hrt_move_kind kind);
+void hrt_move_destroy(struct hrt_move *move, struct hrt_device *device);
+void hrt_move_start(struct hrt_fssdp *fssdp, struct hrt_move *move,
+                    const struct hrt_moving *moving);
+
+// Returns when the move, or only what arrives here, is done; at once when nothing of the layer is under
+// way. Any layer: -1.
+void hrt_move_wait(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer, const char *what);
+void hrt_moves_finish(struct hrt_fssdp *fssdp);
+void hrt_move_await(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer,
+                    const char *what);
+
+#endif

@@ -1,0 +1,129 @@
+// From a transfer schedule to the steps of one rank.
+//
+// Of the transfers that are left, the first one in the schedule's order can always go on, as no transfer waits for
+// a later one. Bounded staging does not change that, since receives take their room in the same order.
+#include <assert.h>
+#include <string.h>
+
+#include "runtime/net/steps.h"
+
+// The list in the making.
+struct making {
+    struct hrt_steps *steps;
+    const struct hrt_carry *carry;
+    const int32_t *node;
+    struct hrt_carried carried;
+    int32_t staged;            // Receives beside so far.
+    int32_t added[HRT_STAGED]; // The add that frees each place of staging; -1: it is free.
+};
+
+// FNV-1a, 32 bits at a time.
+static uint64_t hashed(uint64_t hash, uint32_t word) {
+    return (hash ^ word) * 0x100000001b3;
+}
+
+static uint64_t hash_of(const struct hrt_carry *carry) {
+    const struct hpl_schedule *schedule = carry->schedule;
+    uint64_t hash = hashed(0xcbf29ce484222325, carry->adds);
+    for (int32_t i = 0; i < schedule->count; i++) {
+        const struct hpl_transfer *t = &schedule->transfer[i];
+        const int32_t word[] = {t->expert, t->segment, t->from, t->to, t->round};
+        for (int w = 0; w < 5; w++) hash = hashed(hash, (uint32_t)word[w]);
+    }
+    return hash;
+}
+
+// Tells everybody to whom this rank sends the hash, and hears it from those that send to it.
+static void greet(struct making *making) {
+    const struct hrt_carry *carry = making->carry;
+    struct hrt_steps *steps = making->steps;
+    enum { SENDS = 1, RECEIVES = 2 };
+    memset(carry->heard, 0, (size_t)carry->ranks * sizeof *carry->heard);
+    for (int32_t i = 0; i < carry->schedule->count; i++) {
+        const struct hpl_transfer *t = &carry->schedule->transfer[i];
+        if (t->from == carry->rank) carry->heard[t->to] |= SENDS;
+        if (t->to == carry->rank) carry->heard[t->from] |= RECEIVES;
+    }
+    for (int32_t peer = 0; peer < carry->ranks; peer++) {
+        uint64_t *heard = &carry->heard[peer];
+        const uint64_t way = *heard;
+        if (way & SENDS) {
+            const int32_t send = hrt_steps_send(steps, peer, &steps->hash, sizeof *heard, -1);
+            steps->step[send].round = 0;
+        }
+        if (!(way & RECEIVES)) continue;
+        const int32_t receive = hrt_steps_receive(steps, peer, heard, sizeof *heard, -1);
+        steps->step[receive].round = 0;
+        hrt_steps_append(steps, &(struct hrt_step){.kind = HRT_SAME,
+                                                   .peer = peer,
+                                                   .after = {receive, -1},
+                                                   .to = heard,
+                                                   .from = &steps->hash,
+                                                   .bytes = sizeof *heard});
+    }
+}
+
+// What arrives is received beside and added to `to`; the place is used again once it has been added.
+static int32_t receive_and_add(struct making *making, int32_t peer, char *to, size_t bytes,
+                               int32_t before) {
+    const struct hrt_carry *carry = making->carry;
+    const int32_t place = making->staged++ % HRT_STAGED;
+    char *beside = carry->staging + (size_t)place * carry->staged;
+    assert(bytes <= carry->staged);
+    const int32_t receive =
+        hrt_steps_receive(making->steps, peer, beside, bytes, making->added[place]);
+    making->added[place] =
+        hrt_steps_append(making->steps, &(struct hrt_step){.kind = HRT_ADD,
+                                                           .type = carry->type,
+                                                           .peer = peer,
+                                                           .after = {receive, before},
+                                                           .to = to,
+                                                           .from = beside,
+                                                           .bytes = bytes});
+    return making->added[place];
+}
+
+// This rank's part of a transfer of one piece.
+static void carry_piece(struct making *making, const struct hpl_transfer *transfer, int32_t piece) {
+    const struct hrt_carry *carry = making->carry;
+    struct hrt_steps *steps = making->steps;
+    int32_t *brought = &carry->brought[(int64_t)transfer->expert * carry->pieces + piece];
+    const int32_t first = steps->count;
+    size_t bytes;
+    char *at = carry->place(carry->context, transfer->expert, piece, &bytes);
+    if (transfer->from == carry->rank) {
+        hrt_steps_send(steps, transfer->to, at, bytes, *brought);
+    } else {
+        making->carried.received += bytes;
+        if (making->node && making->node[transfer->from] != making->node[carry->rank])
+            making->carried.crossed += bytes;
+        *brought = carry->adds ? receive_and_add(making, transfer->from, at, bytes, *brought)
+                               : hrt_steps_receive(steps, transfer->from, at, bytes, *brought);
+    }
+    for (int32_t i = first; i < steps->count; i++) steps->step[i].round = transfer->round;
+}
+
+int64_t hrt_steps_room(int64_t transfers, int64_t ranks, bool adds) {
+    return transfers * (adds ? 2 : 1) + 3 * ranks;
+}
+
+struct hrt_carried hrt_steps_carry(struct hrt_steps *steps, const struct hrt_carry *carry,
+                                   const int32_t *node) {
+    struct making making = {.steps = steps, .carry = carry, .node = node};
+    const struct hpl_schedule *schedule = carry->schedule;
+    hrt_steps_clear(steps);
+    steps->hash = hash_of(carry);
+    memset(carry->brought, -1,
+           (size_t)carry->experts * (size_t)carry->pieces * sizeof *carry->brought);
+    memset(making.added, -1, sizeof making.added);
+    if (carry->heard) greet(&making);
+    for (int32_t i = 0; i < schedule->count; i++) {
+        const struct hpl_transfer *transfer = &schedule->transfer[i];
+        if (transfer->to != carry->rank && transfer->from != carry->rank) continue;
+        carry_piece(&making, transfer, transfer->segment);
+        if (transfer->segment > 0) continue;
+        for (int32_t p = schedule->segments; p < carry->pieces; p++)
+            carry_piece(&making, transfer, p);
+    }
+    return making.carried;
+}

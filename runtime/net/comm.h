@@ -1,0 +1,83 @@
+// The ranks of a run, and how they sum up what all of them have. What else moves between them is transport's
+// (net/transport.h). One interface; a back end fills in struct hrt_comm_ops.
+//
+// Collectives are called by every rank in the same order. A failure of the back end (a lost peer, a
+// refused call) ends the whole job with one message through hrt_comm_abort, so nothing here returns
+// an error.
+#ifndef HECATE_RUNTIME_NET_COMM_H
+#define HECATE_RUNTIME_NET_COMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/wait.h"
+
+enum hrt_number { HRT_FLOAT, HRT_DOUBLE, HRT_INT64 };
+
+struct hrt_comm;
+struct hrt_executor; // net/transport.h
+struct hrt_mark;     // net/transport.h
+struct hrt_step;     // net/steps.h
+struct hrt_steps;    // net/steps.h
+
+struct hrt_comm_ops {
+    void (*submit)(struct hrt_comm *comm, int lane, struct hrt_steps *steps);
+    bool (*reached)(struct hrt_comm *comm, const struct hrt_mark *mark);
+    void (*join)(struct hrt_comm *comm, const struct hrt_mark *mark, const char *why);
+    void (*all_reduce)(struct hrt_comm *comm, void *data, int64_t count, enum hrt_number type);
+    void (*barrier)(struct hrt_comm *comm);
+    void (*be_patient)(struct hrt_comm *comm, bool patient);
+    void (*abort)(struct hrt_comm *comm, int exit_code); // Does not return.
+    void (*close)(struct hrt_comm *comm);
+};
+
+// Who is told of lists of transport that have ended, by the thread that has ended them.
+struct hrt_lists_watch {
+    void (*ended)(void *context, int lane, const struct hrt_steps *steps);
+    void *context;
+};
+
+enum { HRT_WAITS = 24 }; // Purposes; what finds no place is counted with the last one.
+
+struct hrt_comm {
+    const struct hrt_comm_ops *ops;
+    int rank, size;         // This process, of how many.
+    int node, nodes;        // The machine it runs on, of how many.
+    const int32_t *node_of; // [size] Of every rank; the ranks of a node are consecutive.
+    const int32_t
+        *machine_of; // [size] The first rank of every rank's machine, whatever a topology says.
+    void (*run)(const struct hrt_step *step); // Copies and adds of transport, hrt_step_run.
+    struct hrt_wait wait[HRT_WAITS];          // Of hrt_join, so far.
+    bool patient;                             // hrt_comm_be_patient
+    int patience; // Seconds that others may wait for a rank where nobody is patient; 0: for ever.
+    void *own;    // Of the back end.
+    const struct hrt_lists_watch *lists; // NULL: nobody; set by __atomic_store_n.
+    const struct hrt_executor *executor; // Of lists on a device; NULL: there are none.
+    void *executor_own;
+};
+
+// data[i] becomes the sum over ranks, added in the order of ranks: every rank gets the same bits,
+// and gets them again in every run.
+void hrt_comm_all_reduce(struct hrt_comm *comm, void *data, int64_t count, enum hrt_number type);
+
+// Returns when every rank has called it.
+void hrt_comm_barrier(struct hrt_comm *comm);
+
+// While patient, a rank waits for others as long as they live, since one of them may do what takes long: read or
+// write a file. Else one that keeps others waiting for too long is lost. In the beginning it is not patient.
+// Collective; the end of patience waits for all ranks.
+void hrt_comm_be_patient(struct hrt_comm *comm, bool patient);
+
+// Ends all ranks; this process with `exit_code`. The caller has printed why.
+_Noreturn void hrt_comm_abort(struct hrt_comm *comm, int exit_code);
+
+void hrt_comm_close(struct hrt_comm *comm);
+
+// This process among the ranks of its machine, in their order, from 0 on. Not collective.
+int hrt_comm_local(const struct hrt_comm *comm);
+
+// Back end `self`: one rank.
+void hrt_comm_open_self(struct hrt_comm *comm);
+
+#endif

@@ -1,0 +1,27 @@
+// Notes over MPI (struct hrt_wire, net.h). Codes are MPI's.
+#ifndef HECATE_RUNTIME_NET_MPI_NOTES_H
+#define HECATE_RUNTIME_NET_MPI_NOTES_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hrt_mpi_notes;
+
+// Collective over `comm`. NULL: no memory.
+struct hrt_mpi_notes *hrt_mpi_notes_open(MPI_Comm comm);
+
+// Sends a note. *told false: the last one of its kind to `peer` is still under way.
+int hrt_mpi_notes_tell(struct hrt_mpi_notes *notes, int peer, int kind, int32_t value, bool *told);
+
+// Takes the next note of `kind` of *peer, or of anybody (-1).
+int hrt_mpi_notes_told(struct hrt_mpi_notes *notes, int kind, int *peer, int32_t *value,
+                       bool *came);
+
+// Whether all have left.
+bool hrt_mpi_notes_quiet(struct hrt_mpi_notes *notes);
+
+// What a rank that is gone has not taken is left to MPI.
+void hrt_mpi_notes_close(struct hrt_mpi_notes *notes);
+
+#endif

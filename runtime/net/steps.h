@@ -1,0 +1,119 @@
+// What crosses ranks, compiled: the steps of one rank, in an order in which each may follow those before it.
+// Pure: numbers and addresses in, steps out. Executors (transport.h) run them.
+//
+// Two ranks find their steps alike without talking: the k-th message that one sends to the other on a lane is the
+// k-th that the other receives from it. So messages need no names beside their lane.
+#ifndef HECATE_RUNTIME_NET_STEPS_H
+#define HECATE_RUNTIME_NET_STEPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/net/comm.h"
+#include "runtime/plan/schedule.h"
+#include "runtime/plan/slots.h"
+
+enum hrt_step_kind {
+    HRT_SEND, // `from` to `peer`.
+    HRT_RECV, // `to` from `peer`.
+    HRT_COPY, // `from` to `to`.
+    HRT_ADD,  // `from` added to `to`, element by element.
+    HRT_SAME, // `to`, which `peer` has said, must be what this rank has at `from`, else the ranks disagree.
+};
+
+struct hrt_step {
+    enum hrt_step_kind kind;
+    enum hrt_number type; // Of an add.
+    int32_t peer;
+    int32_t round;    // The same for both sides of a message; later than that of all it waits for.
+    int32_t after[2]; // Steps of this list that must be done first; -1: none.
+    void *to;
+    const void *from;
+    size_t bytes; // Not 0.
+    // Of the executor.
+    size_t posted;
+    int32_t pieces;
+    bool done;
+};
+
+// A list of steps. Owned by the caller, who leaves it and what its steps name in place until it is done.
+struct hrt_steps {
+    struct hrt_step *step; // [room]
+    int32_t count, room;
+    bool on_device; // What its steps name is memory of a device that is apart.
+    uint64_t
+        hash; // Of all that moves, also between others: the same on every rank. 0: nobody else knows.
+
+    // NULL, or called when all steps are done: clears the list and fills in what follows, or returns false when
+    // nothing does. Such a list is submitted empty. Called behind the computation, by whoever turns the lane; of steps
+    // on a device as soon as these have been asked for.
+    bool (*next)(struct hrt_steps *steps);
+
+    // Nanoseconds of hk_clock; read when it is done: when it was submitted, when all that send to this rank had
+    // been heard of, and the end.
+    int64_t begun, heard, ended;
+
+    // Of the executor.
+    struct hrt_steps *later;
+    uint64_t number;
+    int32_t head, left, here,
+        unheard; // Steps before `head` are done; left; of these not sends; not heard of.
+    bool over;   // `next` has nothing more.
+};
+
+// Makes the list empty.
+void hrt_steps_clear(struct hrt_steps *steps);
+
+// Adds a step, or a message of at least one byte; returns its number. `after`: -1: nothing.
+int32_t hrt_steps_append(struct hrt_steps *steps, const struct hrt_step *step);
+int32_t hrt_steps_send(struct hrt_steps *steps, int32_t peer, const void *from, size_t bytes,
+                       int32_t after);
+int32_t hrt_steps_receive(struct hrt_steps *steps, int32_t peer, void *to, size_t bytes,
+                          int32_t after);
+
+// Runs a copy or an add.
+void hrt_step_run(const struct hrt_step *step);
+
+// What one rank sends to and receives from each peer: bytes and byte offsets, `size` entries each.
+struct hrt_exchange {
+    const size_t *send_bytes, *send_offset, *recv_bytes, *recv_offset;
+};
+
+// The exchange of what each rank sends to each: receives, then sends, to the rank behind this one first, so that not
+// all send to the same one. Takes at most 2 * ranks of the room; the list is cleared first.
+void hrt_steps_exchange(struct hrt_steps *steps, const struct hrt_comm *comm, void *recv,
+                        const void *send, const struct hrt_exchange *exchange);
+
+// A transfer schedule, as this rank takes part: parameters that are received in place and passed on, or sums of
+// gradients that are received beside, added, and passed on, in the order of the list.
+struct hrt_carry {
+    const struct hpl_schedule *schedule;
+    int32_t rank, ranks, experts;
+    int32_t pieces; // Of every expert; those from schedule->segments on travel with segment 0.
+    bool adds;
+    enum hrt_number type; // Of sums.
+    char *(*place)(const void *context, int32_t expert, int32_t piece, size_t *bytes);
+    const void *context; // Of `place`: where a piece of an expert lies on this rank.
+    char *staging;       // Of sums: HRT_STAGED times `staged` bytes, no piece being larger.
+    size_t staged;
+    int32_t *brought; // Scratch: [experts][pieces]
+    uint64_t *
+        heard; // Scratch: [ranks], in place until the list is done. NULL: the hash is not compared.
+};
+
+enum { HRT_STAGED = HPL_STAGED };
+
+// Room of the list for `transfers` of this rank.
+int64_t hrt_steps_room(int64_t transfers, int64_t ranks, bool adds);
+
+// Clears the list and fills it in. Both ends of every message first tell each other the hash, so that ranks whose
+// schedules differ find out before data moves; not where `heard` is NULL. Sets `received` and `crossed`: bytes to this rank, and of them from other
+// nodes, when `node` [ranks] is not NULL.
+struct hrt_carried {
+    size_t received, crossed;
+};
+struct hrt_carried hrt_steps_carry(struct hrt_steps *steps, const struct hrt_carry *carry,
+                                   const int32_t *node);
+
+#endif

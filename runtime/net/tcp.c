@@ -1,0 +1,110 @@
+// Back end `tcp`: ranks that no MPI joins.
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "runtime/net/backend.h"
+#include "runtime/net/door.h"
+#include "runtime/net/tcp_meet.h"
+#include "runtime/net/tcp_wire.h"
+
+enum { JOIN = 30 }; // Seconds, where HECATE_COMM_JOIN says nothing.
+
+// A connection to every rank is a descriptor each; strangers may come, too.
+static void allow_descriptors(int size) {
+    struct rlimit limit;
+    const rlim_t needed = 3 * (rlim_t)size + HRT_DOOR_ROOM + 256;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return;
+    limit.rlim_cur = limit.rlim_max < needed ? limit.rlim_max : needed;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static bool open_meeting(struct hrt_meeting *meeting, struct hrt_error *error) {
+    const struct hrt_place *place = meeting->place;
+    const size_t size = (size_t)meeting->size;
+    struct hrt_address any;
+    const char *why;
+    meeting->seat = calloc(size, sizeof *meeting->seat);
+    meeting->fd = malloc(size * sizeof *meeting->fd);
+    if (!meeting->seat || !meeting->fd) return hrt_fail(error, "out of memory");
+    for (size_t r = 0; r < size; r++) meeting->fd[r] = -1;
+    if (meeting->rank == 0) return true;
+    // Of the family that the address of rank 0 has; that may not be known yet.
+    if ((!*place->host || !hrt_address_find(place->host, 0, &any, &why)) &&
+        !hrt_address_find("0.0.0.0", 0, &any, &why))
+        return hrt_fail(error, "%s", why);
+    meeting->listens = hrt_socket_listen(&any, hrt_place_is_local(place));
+    return meeting->listens >= 0 || hrt_fail(error, "rank %d cannot listen", meeting->rank);
+}
+
+static void close_meeting(struct hrt_meeting *meeting, bool joined) {
+    for (int r = 0; r < meeting->size && meeting->fd && !joined; r++) {
+        if (meeting->fd[r] >= 0) close(meeting->fd[r]);
+    }
+    if (meeting->listens >= 0) close(meeting->listens);
+    free(meeting->seat);
+    free(meeting->fd);
+}
+
+// Ranks in the order of their nodes: sets node_of, peers and this rank, and connections in that order.
+static void number(struct hrt_net *own, const struct hrt_meeting *meeting, int *fd) {
+    int next = 0;
+    for (int32_t node = 0; node < meeting->nodes; node++) {
+        for (int r = 0; r < meeting->size; r++) {
+            if (meeting->seat[r].node != node) continue;
+            if (r == meeting->rank) own->rank = next;
+            own->node_of[next] = node;
+            own->peer[next] = meeting->seat[r].peer;
+            fd[next++] = meeting->fd[r];
+        }
+    }
+}
+
+static bool join(struct hrt_net *own, struct hrt_meeting *meeting, struct hrt_error *error) {
+    const bool sound = hrt_net_read_settings(own, error);
+    if (!open_meeting(meeting, error)) return false;
+    const bool met = meeting->rank ? hrt_tcp_meet(meeting, sound, error)
+                                   : hrt_tcp_meet_as_first(meeting, sound, error);
+    if (!met || !hrt_tcp_mesh(meeting, error)) return false;
+    int *fd = malloc((size_t)own->size * sizeof *fd);
+    if (fd) number(own, meeting, fd);
+    const bool joined = fd && hrt_tcp_wire_open(own, fd);
+    free(fd);
+    return joined || hrt_fail(error, "out of memory");
+}
+
+static bool start(struct hrt_comm *comm, const struct hrt_place *place, const char *topology,
+                  struct hrt_error *error) {
+    struct hrt_meeting meeting = {.place = place,
+                                  .seconds = JOIN,
+                                  .topology = topology,
+                                  .rank = place->world.rank,
+                                  .size = place->world.size,
+                                  .listens = -1};
+    if (!hrt_secret_read(&meeting.secret, error) ||
+        !hrt_net_read_seconds("HECATE_COMM_JOIN", &meeting.seconds, error))
+        return false;
+    meeting.deadline = hrt_socket_now() + meeting.seconds;
+    allow_descriptors(meeting.size);
+    struct hrt_net *own = hrt_net_reserve(&hrt_tcp_wire, meeting.size);
+    if (!own) return hrt_fail(error, "out of memory for %d ranks", meeting.size);
+    own->many_threads = true;
+    const bool joined = join(own, &meeting, error);
+    const int nodes = meeting.nodes;
+    const uint64_t job = meeting.job;
+    close_meeting(&meeting, joined);
+    if (!joined) hrt_net_free(own);
+    if (joined) hrt_net_begin(own, comm, nodes, job);
+    return joined;
+}
+
+static bool open_tcp(struct hrt_comm *comm, const char *topology, struct hrt_error *error) {
+    struct hrt_place place;
+    hrt_comm_open_self(comm); // Until they have joined, and if they do not.
+    if (hrt_place_find(&place, error) && start(comm, &place, topology, error)) return true;
+    error->shared = true; // Who has text says it.
+    return false;
+}
+
+const struct hrt_comm_backend hrt_comm_tcp = {.name = "tcp", .open = open_tcp};

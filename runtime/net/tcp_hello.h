@@ -1,0 +1,39 @@
+// What ranks say when they meet. In the bytes of this processor: all ranks run one program.
+#ifndef HECATE_RUNTIME_NET_TCP_HELLO_H
+#define HECATE_RUNTIME_NET_TCP_HELLO_H
+
+#include "runtime/net/tcp_meet.h"
+
+#define HRT_TCP_MAGIC "hecate-2" // 8 bytes.
+
+// Rank 0 to who has connected. Its clock is that of all: it waits so long yet.
+struct hrt_tcp_challenge {
+    char magic[8];
+    unsigned char nonce[HRT_NONCE];
+    int32_t left_ms;
+};
+
+// The answer. `proof`: of the challenge's nonce and of what stands before it.
+struct hrt_tcp_hello {
+    char magic[8];
+    unsigned char nonce[HRT_NONCE];
+    int32_t rank, size, port, sound;
+    struct hrt_net_peer peer;
+    struct hrt_error error; // Where it is not sound.
+    unsigned char proof[HRT_PROOF];
+};
+
+enum hrt_tcp_verdict_kind { HRT_TCP_GO, HRT_TCP_NO, HRT_TCP_REFUSED };
+
+// Rank 0's word; behind GO come all seats. `proof`: of the hello's nonce, of what stands before it and of the seats.
+// NO is an error of all, REFUSED one of this rank.
+struct hrt_tcp_verdict {
+    char magic[8];
+    int32_t kind, nodes;
+    int32_t left_ms; // For what follows.
+    uint64_t job;
+    struct hrt_error error;
+    unsigned char proof[HRT_PROOF];
+};
+
+#endif

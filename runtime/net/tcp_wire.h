@@ -1,0 +1,16 @@
+// TCP as what carries messages (struct hrt_wire, net.h): a connection between every two ranks.
+//
+// Who calls moves what can be moved, on all connections; there is no thread of its own. Data goes from and to where the
+// caller has it; what comes before anybody has asked for it is kept, and lanes bound how much that is.
+#ifndef HECATE_RUNTIME_NET_TCP_WIRE_H
+#define HECATE_RUNTIME_NET_TCP_WIRE_H
+
+#include "runtime/net/net.h"
+
+extern const struct hrt_wire hrt_tcp_wire;
+
+// Takes the connections to all ranks, `fd` [own->size]; own->rank's is not looked at. False: no memory; they are
+// then the caller's.
+bool hrt_tcp_wire_open(struct hrt_net *own, const int *fd);
+
+#endif

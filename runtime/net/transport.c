@@ -1,0 +1,41 @@
+// The calls of transport.h: they hand over to the back end.
+#include "runtime/net/transport.h"
+
+#include "kernels/cpu/observe.h"
+#include "runtime/net/backend.h"
+
+void hrt_executor_describe(const struct hrt_executor *executor, char *text, size_t bytes) {
+    executor->describe(text, bytes);
+}
+
+struct hrt_mark hrt_submit(struct hrt_comm *comm, enum hrt_lane lane, struct hrt_steps *steps) {
+    steps->begun = steps->heard = steps->ended = hk_clock();
+    if (steps->count == 0 && !steps->next) return (struct hrt_mark){.lane = lane};
+    if (steps->on_device && comm->executor)
+        comm->executor->submit(comm, lane, steps);
+    else
+        comm->ops->submit(comm, lane, steps);
+    return (struct hrt_mark){
+        .lane = lane, .number = steps->number, .on_device = steps->on_device && comm->executor};
+}
+
+bool hrt_reached(struct hrt_comm *comm, struct hrt_mark mark) {
+    return mark.number == 0 || mark.on_device || comm->ops->reached(comm, &mark);
+}
+
+void hrt_join(struct hrt_comm *comm, struct hrt_mark mark, const char *why) {
+    if (mark.number == 0) return;
+    if (mark.on_device) {
+        comm->executor->order(comm, mark);
+        return;
+    }
+    const int64_t from = hk_clock();
+    comm->ops->join(comm, &mark, why);
+    hrt_wait_count(comm->wait, HRT_WAITS, why, hk_clock() - from);
+}
+
+void hrt_exchange_on(struct hrt_comm *comm, enum hrt_lane lane, struct hrt_steps *steps, void *recv,
+                     const void *send, const struct hrt_exchange *exchange, const char *why) {
+    hrt_steps_exchange(steps, comm, recv, send, exchange);
+    hrt_join(comm, hrt_submit(comm, lane, steps), why);
+}

@@ -1,0 +1,220 @@
+// Writing a checkpoint, all ranks together.
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/params/snapshot.h"
+#include "runtime/store/checkpoint.h"
+#include "runtime/store/checkpoint_folder.h"
+#include "runtime/store/checkpoint_states.h"
+#include "runtime/store/checkpoint_values.h"
+#include "runtime/store/checkpoint_writer.h"
+#include "runtime/train/dense.h"
+#include "runtime/train/ranks.h"
+
+struct hrt_saving {
+    const struct hrt_checkpoints *to;
+    struct hrt_state *state;
+    struct hrt_comm *comm, self;
+    int64_t step;
+    json_t *facts;
+    void *borrowed[HRT_VALUE_FILES];
+    struct hrt_writer writer; // Of this rank's files.
+};
+
+// Experts are written by their owner; what all ranks have is shared out by the order of names.
+static bool is_mine(const struct hrt_saving *saving, const struct hrt_tensor *tensor, size_t at) {
+    const struct hrt_placement *placement = saving->state->placement;
+    if (placement->owner && tensor->param->set >= 0) return hrt_tensor_is_here(placement, tensor);
+    return (int64_t)at % saving->comm->size == saving->comm->rank;
+}
+
+static bool list_mine(const struct hrt_saving *saving, enum hrt_values values,
+                      struct hrt_listing *listing, struct hrt_error *error) {
+    if (!hrt_listing_create(listing, saving->state->program, values, error)) return false;
+    size_t kept = 0;
+    for (size_t i = 0; i < listing->entries; i++) {
+        if (!is_mine(saving, &listing->entry[i].tensor, i)) continue;
+        if (kept != i) listing->entry[kept] = listing->entry[i];
+        kept++;
+    }
+    listing->entries = kept;
+    return true;
+}
+
+// Names this rank's files, and what is in them.
+static bool list_all(struct hrt_saving *saving, struct hrt_error *error) {
+    struct hrt_writer *writer = &saving->writer;
+    size_t tensors = 0;
+    writer->program = saving->state->program;
+    for (int i = 0; i < HRT_VALUE_FILES; i++) {
+        snprintf(writer->file[i].part.name, sizeof writer->file[i].part.name, "%s.%d.safetensors",
+                 hrt_value_files[i].name, saving->comm->rank);
+        if (!list_mine(saving, hrt_value_files[i].values, &writer->file[i].listing, error))
+            return false;
+        tensors += writer->file[i].listing.entries;
+    }
+    writer->snapshot = hrt_snapshot_create(writer->program, tensors, saving->to->copies);
+    return writer->snapshot || hrt_fail(error, "cannot save: out of memory");
+}
+
+// Values of a device are copied to the host now; those of the host when they change.
+static bool bring_values(struct hrt_saving *saving, struct hrt_error *error) {
+    struct hrt_writer *writer = &saving->writer;
+    for (int i = 0; i < HRT_VALUE_FILES; i++) {
+        saving->borrowed[i] = hrt_state_borrow(saving->state, hrt_value_files[i].values);
+        if (!saving->borrowed[i]) return hrt_fail(error, "cannot save: out of memory");
+        for (size_t k = 0; k < writer->file[i].listing.entries; k++)
+            hrt_snapshot_add(writer->snapshot, saving->borrowed[i],
+                             &writer->file[i].listing.entry[k].tensor);
+    }
+    hrt_snapshot_seal(writer->snapshot);
+    if (!hrt_device_is_apart(&saving->state->device)) saving->state->snapshot = writer->snapshot;
+    return true;
+}
+
+static bool fill_facts(struct hrt_sink *sink, void *context) {
+    char *text = json_dumps(context, JSON_COMPACT | JSON_SORT_KEYS);
+    if (!text) return errno = ENOMEM, false;
+    const bool written = hrt_sink_put(sink, text, strlen(text)) && hrt_sink_put(sink, "\n", 1);
+    free(text);
+    return written;
+}
+
+// Sizes and checksums of all ranks' files, [ranks][files][2]; freed by the caller.
+static int64_t *collect(const struct hrt_saving *saving) {
+    const int64_t ranks = saving->comm->size, each = 2 * HRT_VALUE_FILES;
+    int64_t *all = calloc((size_t)(ranks * each), sizeof *all);
+    if (!all) hrt_comm_abort(saving->comm, HRT_EXIT_FAILED); // The others are in the sum.
+    for (int i = 0; i < HRT_VALUE_FILES; i++) {
+        int64_t *own = all + saving->comm->rank * each + 2 * (int64_t)i;
+        own[0] = saving->writer.file[i].part.bytes;
+        own[1] = saving->writer.file[i].part.crc;
+    }
+    hrt_comm_all_reduce(saving->comm, all, ranks * each, HRT_INT64);
+    return all;
+}
+
+// Rank 0's: what is no tensor, and the index.
+static bool complete(const struct hrt_saving *saving, const int64_t *collected,
+                     struct hrt_error *error) {
+    const int ranks = saving->comm->size, parts = ranks * HRT_VALUE_FILES;
+    struct hrt_part *part = calloc((size_t)parts + 1, sizeof *part);
+    if (!part) return hrt_fail(error, "out of memory");
+    for (int i = 0; i < parts; i++) {
+        snprintf(part[i].name, sizeof part[i].name, "%s.%d.safetensors",
+                 hrt_value_files[i % HRT_VALUE_FILES].name, i / HRT_VALUE_FILES);
+        part[i].bytes = collected[2 * i];
+        part[i].crc = (uint32_t)collected[2 * i + 1];
+    }
+    snprintf(part[parts].name, sizeof part[parts].name, "%s", HRT_FACTS_FILE);
+    const struct hrt_index index = {saving->step, ranks, part, parts + 1};
+    const char *folder = saving->writer.folder;
+    const bool written = hrt_part_write(folder, &part[parts], fill_facts, saving->facts, error) &&
+                         hrt_index_write(folder, &index, error);
+    free(part);
+    return written;
+}
+
+// With dense = shard the states of what all ranks have lie in parts; those of the others are only here for the file: so
+// all that this rank writes is copied at once.
+static void make_whole(const struct hrt_state *state) {
+    if (!state->program->dense_shard || !state->dense) return;
+    for (int values = HRT_MEANS; values <= HRT_VARIANCES; values++)
+        hrt_dense_gather(state->dense, state->values[values]);
+}
+
+static void make_parts(const struct hrt_state *state) {
+    if (!state->program->dense_shard || !state->dense) return;
+    hrt_snapshot_change(state->snapshot, 0, state->program->param_elements);
+    for (int values = HRT_MEANS; values <= HRT_VARIANCES; values++)
+        hrt_dense_forget(state->dense, state->values[values]);
+}
+
+static void destroy(struct hrt_saving *saving) {
+    struct hrt_writer *writer = &saving->writer;
+    if (saving->state->snapshot == writer->snapshot) saving->state->snapshot = NULL;
+    hrt_snapshot_destroy(writer->snapshot);
+    for (int i = 0; i < HRT_VALUE_FILES; i++) {
+        hrt_listing_free(&writer->file[i].listing);
+        if (saving->borrowed[i])
+            hrt_state_hand_back(saving->state, hrt_value_files[i].values, saving->borrowed[i],
+                                false);
+    }
+    json_decref(saving->facts);
+    free(saving);
+}
+
+static bool begin(struct hrt_saving *saving, struct hrt_error *error) {
+    const char *dir = saving->to->dir;
+    struct hrt_comm *comm = saving->comm;
+    make_whole(saving->state);
+    const bool begun = hrt_folder_of_partial(saving->writer.folder, dir, saving->step, error) &&
+                       (hrt_states_note(saving->facts, saving->state) ||
+                        hrt_fail(error, "cannot save: out of memory")) &&
+                       list_all(saving, error) && bring_values(saving, error) &&
+                       (comm->rank > 0 || hrt_folder_begin(dir, saving->step, error));
+    const bool all = hrt_ranks_agree(comm, begun, error);
+    if (all) hrt_writer_start(&saving->writer);
+    make_parts(saving->state);
+    return all;
+}
+
+bool hrt_checkpoint_begin(struct hrt_saving **saving, const struct hrt_checkpoints *checkpoints,
+                          struct hrt_state *state, int64_t step, json_t *facts,
+                          struct hrt_error *error) {
+    struct hrt_comm self;
+    struct hrt_saving *own = calloc(1, sizeof *own);
+    hrt_comm_open_self(&self);
+    *saving = own;
+    if (!hrt_ranks_agree(state->comm ? state->comm : &self, own || hrt_fail(error, "out of memory"),
+                         error)) {
+        free(own);
+        return *saving = NULL, false;
+    }
+    own->self = self;
+    own->to = checkpoints;
+    own->state = state;
+    own->step = step;
+    own->facts = json_incref(facts);
+    own->comm = state->comm ? state->comm : &own->self;
+    if (begin(own, error)) return true;
+    if (own->comm->rank == 0) hrt_folder_drop(checkpoints->dir, step);
+    destroy(own);
+    return *saving = NULL, false;
+}
+
+bool hrt_checkpoint_is_written(const struct hrt_saving *saving) {
+    return hrt_writer_has_ended(&saving->writer);
+}
+
+static bool make_visible(struct hrt_saving *saving, struct hrt_error *error) {
+    const struct hrt_checkpoints *to = saving->to;
+    if (!hrt_ranks_agree(saving->comm, hrt_writer_finish(&saving->writer, error), error))
+        return false;
+    int64_t *collected = collect(saving);
+    const bool done =
+        saving->comm->rank > 0 ||
+        (complete(saving, collected, error) && hrt_folder_publish(to->dir, saving->step, error) &&
+         hrt_folder_prune(to->dir, to->keep, to->keep_every, error));
+    free(collected);
+    return hrt_ranks_agree(saving->comm, done, error);
+}
+
+bool hrt_checkpoint_finish(struct hrt_saving *saving, struct hrt_error *error) {
+    const bool saved = make_visible(saving, error);
+    if (!saved && saving->comm->rank == 0) hrt_folder_drop(saving->to->dir, saving->step);
+    destroy(saving);
+    return saved;
+}
+
+void hrt_checkpoint_abandon(struct hrt_saving *saving) {
+    struct hrt_error ignored;
+    if (!saving) return;
+    hrt_writer_stop(&saving->writer);
+    hrt_writer_finish(&saving->writer, &ignored);
+    if (saving->comm->rank == 0) hrt_folder_drop(saving->to->dir, saving->step);
+    destroy(saving);
+}

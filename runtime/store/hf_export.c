@@ -1,0 +1,431 @@
+// Shards, their index, and the folder's name at the end.
+#include "runtime/store/hf_export.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "files/files.h"
+#include "runtime/params/gather.h"
+#include "runtime/params/listing.h"
+#include "runtime/params/safetensors_write.h"
+#include "runtime/store/checkpoint_part.h"
+#include "runtime/store/hf_like.h"
+#include "runtime/store/hf_names.h"
+#include "runtime/train/ranks.h"
+
+enum { STRIP = 64, BLOCK = 4096 };
+
+struct piece {               // One of our tensors.
+    char name[HRT_PATH_MAX]; // Of the folder's tensor that it is, or lies in.
+    struct hrt_tensor tensor;
+    const struct hrt_hf_rule *rule;
+    struct hrt_hf_view view;
+    bool
+        copy; // Another one of the same tensor of ours is written, too; left out where `like` has none.
+};
+
+struct entry { // A tensor of the folder.
+    const struct piece
+        *piece; // Its first one, in the order of experts and parts; the others follow.
+    size_t pieces;
+    enum hrt_hf_type type;
+    int64_t bytes;
+    int shard;
+};
+
+struct exporting {
+    const struct hrt_hf_export *export;
+    const struct hrt_program *program;
+    struct hrt_gather gather;
+    struct hrt_hf_like like;
+    char folder[PATH_MAX]; // While it is made.
+    struct piece *piece;   // By name.
+    struct entry *entry;   // The same.
+    size_t pieces, entries, brought;
+    int shards, shard; // How many; the one that is written.
+    struct hrt_error *error;
+};
+
+// ---- what is written
+
+static const struct hrt_hf_layout *layout_of(const struct piece *piece) {
+    return &piece->rule->layout[0];
+}
+
+static int by_name(const void *a, const void *b) {
+    const struct piece *left = a, *right = b;
+    const int order = strcmp(left->name, right->name);
+    if (order) return order;
+    return (left->view.place.first > right->view.place.first) -
+           (left->view.place.first < right->view.place.first);
+}
+
+static struct piece *add(struct exporting *exporting, const struct hrt_tensor *tensor,
+                         const struct hrt_hf_rule *rule) {
+    struct piece *piece = &exporting->piece[exporting->pieces++];
+    *piece = (struct piece){.tensor = *tensor, .rule = rule};
+    hrt_hf_name(exporting->program, tensor, layout_of(piece)->name, piece->name);
+    piece->view = hrt_hf_view_of(exporting->program, tensor, layout_of(piece));
+    return piece;
+}
+
+static bool add_all(struct exporting *exporting, const struct hrt_hf_family *family) {
+    struct hrt_tensor tensor = {0};
+    while (hrt_tensor_next(exporting->program, &tensor)) {
+        if (!hrt_is_stored(tensor.param, HRT_PARAMETERS)) continue;
+        const struct hrt_hf_rule *rule = hrt_hf_rule_of(family, tensor.param);
+        if (!rule) {
+            char path[HRT_PATH_MAX];
+            hrt_tensor_path(&tensor, path);
+            return hrt_fail(exporting->error, "parameter '%s' has no name in family %s", path,
+                            family->name);
+        }
+        add(exporting, &tensor, rule);
+    }
+    return true;
+}
+
+// Elements of the folder's tensor that a piece lies in.
+static int64_t size_of(const struct piece *piece) {
+    int64_t size = 1;
+    for (int i = 0; i < piece->view.rank; i++) size *= piece->view.shape[i];
+    return size;
+}
+
+// Pieces of one name are one tensor, all of it.
+static bool group(struct exporting *exporting) {
+    const struct piece *piece = exporting->piece, *const end = piece + exporting->pieces;
+    while (piece < end) {
+        struct entry *entry = &exporting->entry[exporting->entries++];
+        int64_t left = size_of(piece);
+        *entry = (struct entry){.piece = piece};
+        for (; piece < end && strcmp(piece->name, entry->piece->name) == 0; piece++) {
+            left -= hrt_param_size(piece->tensor.param);
+            entry->pieces++;
+        }
+        if (left != 0)
+            return hrt_fail(
+                exporting->error, "the parameters that would be '%s' have %" PRId64 " elements %s",
+                entry->piece->name, left < 0 ? -left : left, left < 0 ? "too many" : "too few");
+    }
+    return true;
+}
+
+// The same on all ranks.
+static bool list(struct exporting *exporting) {
+    const struct hrt_hf_family *family = hrt_hf_family_of(exporting->program);
+    struct hrt_tensor tensor = {0};
+    struct hrt_hf_copy copy = {0};
+    size_t room = 1;
+    if (!family)
+        return hrt_fail(exporting->error,
+                        "this program knows no names of Hugging Face's: add names "
+                        "hf { family = ... } to its model");
+    while (hrt_tensor_next(exporting->program, &tensor)) room++;
+    while (hrt_hf_next_copy(family, exporting->program, &copy)) room++;
+    exporting->piece = calloc(room, sizeof *exporting->piece);
+    exporting->entry = calloc(room, sizeof *exporting->entry);
+    if (!exporting->piece || !exporting->entry) return hrt_fail(exporting->error, "out of memory");
+    if (!add_all(exporting, family)) return false;
+    copy = (struct hrt_hf_copy){0};
+    while (hrt_hf_next_copy(family, exporting->program, &copy))
+        add(exporting, &copy.tensor, copy.rule)->copy = true;
+    qsort(exporting->piece, exporting->pieces, sizeof *exporting->piece, by_name);
+    return group(exporting);
+}
+
+// Whether there is no such tensor in the folder that this one is like.
+static bool is_left_out(const struct exporting *exporting, const struct piece *piece) {
+    struct hrt_safetensors *file;
+    const struct hrt_hf_folder *like = &exporting->like.folder;
+    return piece->copy && like->where && !hrt_hf_find(like, piece->name, &file);
+}
+
+// Types, and which shard has which tensor. What is left out is no entry any more.
+static bool share_out(struct exporting *exporting) {
+    int64_t bytes = 0;
+    size_t kept = 0;
+    exporting->shards = 1;
+    for (size_t i = 0; i < exporting->entries; i++) {
+        struct entry entry = exporting->entry[i];
+        const struct piece *piece = entry.piece;
+        if (is_left_out(exporting, piece)) continue;
+        if (!hrt_hf_like_type(&exporting->like, exporting->program, &piece->tensor, piece->rule,
+                              &piece->view, &entry.type, exporting->error))
+            return false;
+        entry.bytes = size_of(piece) * (int64_t)hrt_hf_type_bytes(entry.type);
+        if (bytes > 0 && bytes + entry.bytes > exporting->export->shard_bytes) {
+            exporting->shards++;
+            bytes = 0;
+        }
+        bytes += entry.bytes;
+        entry.shard = exporting->shards - 1;
+        exporting->entry[kept++] = entry;
+    }
+    exporting->entries = kept;
+    return true;
+}
+
+// ---- tensors
+
+// The next piece, until another one comes. All ranks ask for the same.
+static const void *bring_next(struct exporting *exporting) {
+    return hrt_gather_tensor(&exporting->gather, &exporting->piece[exporting->brought++].tensor);
+}
+
+// A piece behind those that came so far.
+static const void *bring(struct exporting *exporting, const struct piece *piece) {
+    while (&exporting->piece[exporting->brought] != piece) bring_next(exporting);
+    return bring_next(exporting);
+}
+
+// Reads `count` elements of a piece that lies at `at`, `step` apart into `values`.
+static void read_some(const struct exporting *exporting, const struct piece *piece, const void *at,
+                      int64_t first, int64_t count, double *values, int64_t step) {
+    double elements[BLOCK]; // Or of a smaller type.
+    struct hrt_tensor here = piece->tensor;
+    here.offset = 0;
+    hrt_tensor_read(exporting->program, at, &here, first, count, elements);
+    for (int64_t i = 0; i < count; i++)
+        values[i * step] = hrt_element(elements, exporting->program->precision, i);
+}
+
+static bool put(struct hrt_sink *sink, enum hrt_hf_type type, double *values, int64_t count) {
+    hrt_hf_encode(type, values, count, values);
+    return hrt_sink_put(sink, values, (size_t)count * hrt_hf_type_bytes(type));
+}
+
+// Some rows of the file's matrix, which are columns of ours, at a time.
+static bool put_turned(const struct exporting *exporting, struct hrt_sink *sink,
+                       enum hrt_hf_type type, const struct piece *piece, const void *at) {
+    const struct hrt_place *place = &piece->view.place;
+    double *strip = malloc((size_t)(STRIP * place->columns + 1) * sizeof *strip);
+    if (!strip) return false;
+    bool written = true;
+    for (int64_t row = 0; written && row < place->rows; row += STRIP) {
+        const int64_t left = place->rows - row, rows = left < STRIP ? left : STRIP;
+        for (int64_t c = 0; c < place->columns; c++)
+            read_some(exporting, piece, at, c * place->rows + row, rows, strip + c, place->columns);
+        written = put(sink, type, strip, rows * place->columns);
+    }
+    const int reason = errno;
+    free(strip);
+    errno = reason;
+    return written;
+}
+
+static bool put_piece(const struct exporting *exporting, struct hrt_sink *sink,
+                      enum hrt_hf_type type, const struct piece *piece, const void *at) {
+    const int64_t size = hrt_param_size(piece->tensor.param);
+    double block[BLOCK];
+    if (piece->view.place.turned) return put_turned(exporting, sink, type, piece, at);
+    for (int64_t first = 0; first < size; first += BLOCK) {
+        const int64_t left = size - first, count = left < BLOCK ? left : BLOCK;
+        read_some(exporting, piece, at, first, count, block, 1);
+        if (!put(sink, type, block, count)) return false;
+    }
+    return true;
+}
+
+// Stores a piece at its places among the other parts.
+static void place(const struct exporting *exporting, enum hrt_hf_type type,
+                  const struct piece *piece, const void *at, char *slab) {
+    const struct hrt_place *place = &piece->view.place;
+    const int64_t size = hrt_param_size(piece->tensor.param),
+                  first = place->first % piece->view.slab;
+    const size_t bytes = hrt_hf_type_bytes(type);
+    double block[BLOCK];
+    for (int64_t i = 0; i < size; i++) {
+        if (i % BLOCK == 0) {
+            const int64_t count = size - i < BLOCK ? size - i : BLOCK;
+            read_some(exporting, piece, at, i, count, block, 1);
+            hrt_hf_encode(type, block, count, block);
+        }
+        const int64_t row = place->turned ? i % place->rows : i / place->columns;
+        const int64_t column = place->turned ? i / place->rows : i % place->columns;
+        memcpy(slab + (size_t)(first + row * place->row_step + column * place->step) * bytes,
+               (const char *)block + (size_t)(i % BLOCK) * bytes, bytes);
+    }
+}
+
+// Parts that lie in one tensor are put together in memory.
+static bool put_parts(struct exporting *exporting, struct hrt_sink *sink, enum hrt_hf_type type,
+                      const struct piece *piece, int parts) {
+    const size_t bytes = (size_t)piece->view.slab * hrt_hf_type_bytes(type);
+    char *slab = malloc(bytes + 1);
+    if (!slab) return false;
+    for (int i = 0; i < parts; i++)
+        place(exporting, type, &piece[i], bring(exporting, &piece[i]), slab);
+    const bool written = hrt_sink_put(sink, slab, bytes);
+    const int reason = errno;
+    free(slab);
+    errno = reason;
+    return written;
+}
+
+static bool put_entry(struct exporting *exporting, struct hrt_sink *sink,
+                      const struct entry *entry) {
+    const struct piece *piece = entry->piece, *const end = piece + entry->pieces;
+    const int parts = layout_of(piece)->parts;
+    bool written = true;
+    for (; written && piece<end; piece += parts> 1 ? parts : 1) {
+        written = parts > 1
+                      ? put_parts(exporting, sink, entry->type, piece, parts)
+                      : put_piece(exporting, sink, entry->type, piece, bring(exporting, piece));
+    }
+    return written;
+}
+
+// ---- files
+
+static bool put_header(const struct exporting *exporting, struct hrt_sink *sink) {
+    json_t *header = json_pack("{s:{s:s}}", "__metadata__", "format", "pt");
+    int64_t offset = 0;
+    bool written = header;
+    for (size_t i = 0; written && i < exporting->entries; i++) {
+        const struct entry *entry = &exporting->entry[i];
+        if (entry->shard != exporting->shard) continue;
+        written = hrt_safetensors_declare(header, entry->piece->name, hrt_hf_type_name(entry->type),
+                                          entry->piece->view.shape, entry->piece->view.rank,
+                                          entry->bytes, &offset);
+    }
+    if (!written) errno = ENOMEM;
+    written = written && hrt_safetensors_begin(sink, header);
+    json_decref(header);
+    return written;
+}
+
+static bool fill_shard(struct hrt_sink *sink, void *context) {
+    struct exporting *exporting = context;
+    if (!put_header(exporting, sink)) return false;
+    for (size_t i = 0; i < exporting->entries; i++) {
+        const struct entry *entry = &exporting->entry[i];
+        if (entry->shard == exporting->shard && !put_entry(exporting, sink, entry)) return false;
+    }
+    return true;
+}
+
+static void name_shard(const struct exporting *exporting, int shard, char name[HRT_PART_NAME]) {
+    if (exporting->shards == 1)
+        snprintf(name, HRT_PART_NAME, "model.safetensors");
+    else
+        snprintf(name, HRT_PART_NAME, "model-%05d-of-%05d.safetensors", shard + 1,
+                 exporting->shards);
+}
+
+static bool fill_index(struct hrt_sink *sink, void *context) {
+    const struct exporting *exporting = context;
+    json_t *map = json_object();
+    json_int_t total = 0;
+    for (size_t i = 0; i < exporting->entries; i++) {
+        char name[HRT_PART_NAME];
+        name_shard(exporting, exporting->entry[i].shard, name);
+        json_object_set_new(map, exporting->entry[i].piece->name, json_string(name));
+        total += exporting->entry[i].bytes;
+    }
+    json_t *index = json_pack("{s:{s:I} s:o}", "metadata", "total_size", total, "weight_map", map);
+    char *text = index ? json_dumps(index, JSON_INDENT(2)) : NULL;
+    json_decref(index);
+    if (!text) errno = ENOMEM;
+    const bool written = text && hrt_sink_put(sink, text, strlen(text));
+    free(text);
+    return written;
+}
+
+// Of rank 0.
+static bool write_files(struct exporting *exporting) {
+    struct hrt_part part = {.name = "model.safetensors.index.json"};
+    if (exporting->shards > 1 &&
+        !hrt_part_write(exporting->folder, &part, fill_index, exporting, exporting->error))
+        return false;
+    const struct hrt_hf_family *family = hrt_hf_family_of(exporting->program);
+    if (!hrt_hf_like_copy(&exporting->like, hrt_hf_predicts(family, exporting->program),
+                          exporting->folder, exporting->error))
+        return false;
+    for (; exporting->shard < exporting->shards; exporting->shard++) {
+        name_shard(exporting, exporting->shard, part.name);
+        if (!hrt_part_write(exporting->folder, &part, fill_shard, exporting, exporting->error))
+            return false;
+    }
+    return true;
+}
+
+// ---- the folder
+
+static bool fail_at(const struct exporting *exporting, const char *what) {
+    return hrt_fail(exporting->error, "cannot %s '%s': %s", what, exporting->export->to,
+                    strerror(errno));
+}
+
+// Of rank 0: finds out all that can go wrong before tensors come.
+static bool begin(struct exporting *exporting) {
+    const struct hrt_hf_export *export = exporting->export;
+    size_t length = strlen(export->to);
+    struct stat about;
+    while (length > 1 && export->to[length - 1] == '/') length--;
+    if (lstat(export->to, &about) == 0)
+        return hrt_fail(exporting->error, "'%s' is there already", export->to);
+    if (snprintf(exporting->folder, PATH_MAX, "%.*s.hecate-partial", (int)length, export->to) >=
+        PATH_MAX)
+        return hrt_fail(exporting->error, "'%.200s...' is too long for a folder", export->to);
+    if (!hrt_hf_like_open(&exporting->like, export->like, exporting->error) ||
+        !share_out(exporting))
+        return false;
+    if (!hf_remove_folder(exporting->folder) || mkdir(exporting->folder, 0777) != 0)
+        return fail_at(exporting, "make");
+    return true;
+}
+
+static bool sync_parent(const char *path) {
+    char parent[PATH_MAX];
+    snprintf(parent, sizeof parent, "%s", path);
+    char *slash = strrchr(parent, '/');
+    if (!slash) return hf_sync_folder(".");
+    slash[slash == parent] = '\0';
+    return hf_sync_folder(parent);
+}
+
+static bool publish(struct exporting *exporting) {
+    char to[PATH_MAX];
+    snprintf(to, sizeof to, "%.*s", (int)(strlen(exporting->folder) - strlen(".hecate-partial")),
+             exporting->folder);
+    if (!hf_sync_folder(exporting->folder) || rename(exporting->folder, to) != 0 ||
+        !sync_parent(to))
+        return fail_at(exporting, "write");
+    return true;
+}
+
+static bool write_all(struct exporting *exporting) {
+    const bool sends = hrt_gather_sends(&exporting->gather);
+    bool written = sends || write_files(exporting);
+    while (exporting->brought < exporting->pieces) bring_next(exporting);
+    written = written && (sends || publish(exporting));
+    if (!written && !sends) hf_remove_folder(exporting->folder);
+    return written;
+}
+
+bool hrt_hf_write(const struct hrt_hf_export *export, const struct hrt_placement *placement,
+                  const void *params, struct hrt_comm *comm, struct hrt_error *error) {
+    struct exporting exporting = {.export = export,
+                                  .program = placement->program,
+                                  .gather = {.placement = placement, .params = params},
+                                  .error = error};
+    const bool alone = comm->rank > 0 && !placement->owner; // Rank 0 has everything.
+    if (placement->owner) exporting.gather.comm = comm;
+    const bool begun = alone || (hrt_gather_open(&exporting.gather, error) && list(&exporting) &&
+                                 (comm->rank > 0 || begin(&exporting)));
+    const bool all = hrt_ranks_agree(comm, begun, error);
+    const bool written = all && (alone || write_all(&exporting));
+    if (begun && !all && comm->rank == 0) hf_remove_folder(exporting.folder);
+    hrt_gather_close(&exporting.gather);
+    hrt_hf_like_close(&exporting.like);
+    free(exporting.piece);
+    free(exporting.entry);
+    return all && hrt_ranks_agree(comm, written, error);
+}

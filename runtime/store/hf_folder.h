@@ -1,0 +1,56 @@
+// A folder of weights as Hugging Face's libraries write it: model.safetensors, or shards with an index that says which
+// tensor lies in which. Neither is trusted.
+#ifndef HECATE_RUNTIME_STORE_HF_FOLDER_H
+#define HECATE_RUNTIME_STORE_HF_FOLDER_H
+
+#include <stdbool.h>
+
+#include "runtime/base/error.h"
+#include "runtime/params/safetensors_read.h"
+
+// What names of a text model begin with where it is a part of one that also reads images. Here they are without it, and
+// other tensors are not there.
+#define HRT_HF_TEXT_MODEL "language_model."
+
+// What all names but the head's begin with. AutoModel, which has no head, saves names without it; lookups add it.
+#define HRT_HF_BODY "model."
+
+struct hrt_hf_folder {
+    const char *path; // Borrowed.
+    struct hrt_safetensors *file;
+    char **name; // Of the files.
+    int files;
+    struct json_t *where; // From the name of a tensor to the number of its file.
+    size_t
+        passed; // Tensors of parts that are not the text model, where names have HRT_HF_TEXT_MODEL.
+    size_t beside;            // Tensors that lie where the index does not say;
+    const char *beside_first; // the name of one of them.
+    bool bare;                // Names are those of a model without its head: they lack HRT_HF_BODY.
+    struct hrt_error *error;
+};
+
+// Whether `path` is such a folder, by what it holds: weights under their names, or config.json.
+bool hrt_hf_is_folder(const char *path);
+
+// Whether it holds weights.
+bool hrt_hf_has_weights(const char *path);
+
+// Opens all files and reads their headers. What the index names must lie where it says; what lies beside is not there.
+// Close it in either case. False: `error` says what is wrong with which file; what fails later is told there, too.
+bool hrt_hf_folder_open(struct hrt_hf_folder *folder, const char *path, struct hrt_error *error);
+
+// Also of a zeroed one.
+void hrt_hf_folder_close(struct hrt_hf_folder *folder);
+
+// Whether a tensor has this shape.
+bool hrt_hf_has_shape(const struct hrt_stored *entry, const int64_t *shape, int rank);
+
+// Whether two tensors are of one type and shape, and the same bytes; where one of them is NULL, not. False: they cannot
+// be read.
+bool hrt_hf_same(struct hrt_safetensors *file[2], const struct hrt_stored *entry[2], bool *same);
+
+// The tensor of that name, and the file that it lies in; NULL: there is none.
+const struct hrt_stored *hrt_hf_find(const struct hrt_hf_folder *folder, const char *name,
+                                     struct hrt_safetensors **file);
+
+#endif

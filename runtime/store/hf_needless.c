@@ -1,0 +1,66 @@
+// Finds and compares them.
+#include "runtime/store/hf_needless.h"
+
+#include <jansson.h>
+#include <string.h>
+
+static bool ends_with(const char *text, const char *end) {
+    const size_t length = strlen(text), wanted = strlen(end);
+    return length >= wanted && strcmp(text + length - wanted, end) == 0;
+}
+
+static void pass(struct hrt_hf_needless *needless, const struct hrt_stored *entry, json_t *left) {
+    if (!needless->first) needless->first = entry->name;
+    needless->count++;
+    json_object_del(left, entry->name);
+}
+
+// Old versions of libraries saved them.
+static void pass_frequencies(const struct hrt_hf_folder *folder, struct hrt_hf_needless *needless,
+                             json_t *left) {
+    const char *name;
+    json_t *number;
+    void *next;
+    json_object_foreach_safe(left, next, name, number) {
+        struct hrt_safetensors *file;
+        if (ends_with(name, ".rotary_emb.inv_freq"))
+            pass(needless, hrt_hf_find(folder, name, &file), left);
+    }
+}
+
+static const struct hrt_param *find_param(const struct hrt_program *program, const char *path) {
+    for (int i = 0; i < program->params; i++) {
+        if (strcmp(program->param[i].path, path) == 0) return &program->param[i];
+    }
+    return NULL;
+}
+
+static bool pass_head(const struct hrt_hf_folder *folder, const struct hrt_hf_family *family,
+                      const struct hrt_program *program, json_t *left,
+                      struct hrt_hf_needless *needless) {
+    static const char head[] = "lm_head.weight";
+    const struct hrt_param *embed = find_param(program, "embed");
+    const struct hrt_hf_rule *rule = embed ? hrt_hf_rule_of(family, embed) : NULL;
+    struct hrt_safetensors *file[2];
+    const struct hrt_stored *entry[2];
+    bool same;
+    if (!rule || find_param(program, "head") || !json_object_get(left, head)) return true;
+    entry[0] = hrt_hf_find(folder, rule->layout[0].name, &file[0]);
+    entry[1] = hrt_hf_find(folder, head, &file[1]);
+    if (!hrt_hf_same(file, entry, &same)) return false;
+    if (!same)
+        return hrt_fail(folder->error,
+                        "'%s' is of another model: '%s' is not the same as '%s', which this one "
+                        "takes for both",
+                        folder->path, head, rule->layout[0].name);
+    pass(needless, entry[1], left);
+    return true;
+}
+
+bool hrt_hf_pass_needless(const struct hrt_hf_folder *folder, const struct hrt_hf_family *family,
+                          const struct hrt_program *program, json_t *left,
+                          struct hrt_hf_needless *needless) {
+    *needless = (struct hrt_hf_needless){folder->beside, folder->beside_first};
+    pass_frequencies(folder, needless, left);
+    return pass_head(folder, family, program, left, needless);
+}

@@ -1,0 +1,174 @@
+// hecate-data: from texts to the tokens that programs train on.
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <omp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/prepare/prepare.h"
+
+static const char help[] =
+    "usage: hecate-data tokenize --out=FOLDER --tokenizer=FILE --end=TOKEN [flags] INPUT...\n"
+    "       hecate-data inspect [flags] FILE...\n"
+    "       hecate-data check [flags] FILE...\n"
+    "       hecate-data mix --out=FILE --tokens=N [--block=N] FILE=WEIGHT...\n"
+    "\n"
+    "tokenize  makes FOLDER/train/INPUT.bin of every input, and a record beside it, "
+    "INPUT.bin.json.\n"
+    "          What is there already, of the same input, tokenizer and flags, stays.\n"
+    "  -t, --tokenizer=FILE  a tokenizer.json\n"
+    "  -e, --end=TOKEN       the added token behind every document, or none\n"
+    "  -o, --out=FOLDER      made if it is not there\n"
+    "      --input=auto      text (a document ends at a NUL or with its file), lines (each is "
+    "one), "
+    "jsonl,\n"
+    "                        llmc (.bin of llm.c), megatron (.idx, beside its .bin); auto: by the "
+    "name\n"
+    "      --field=text      field of JSON lines that holds the text\n"
+    "      --frame           put around each document what the tokenizer puts around a text\n"
+    "      --validation=0    share of the documents that go to FOLDER/validation instead\n"
+    "      --seed=1          which documents these are\n"
+    "      --threads=N       as many as there are processors\n"
+    "      --vocabulary=N    ids are below it, of inputs that hold tokens, without --tokenizer\n"
+    "inspect   prints how many tokens there are and the largest; with --show=N the first N, as "
+    "text\n"
+    "          with --tokenizer\n"
+    "check     reads files whole and compares them with their records; with --vocabulary=N every "
+    "id\n"
+    "mix       makes one file of blocks of several, by weight; a file that ends begins again\n"
+    "      --tokens=N        of the mixture, at least\n"
+    "      --block=4096      tokens\n"
+    "  -h, --help            this text\n"
+    "\n"
+    "exit codes: 0 done, 1 a file cannot be read or written, or is wrong, 2 command line\n";
+
+enum flag { INPUT = 256, FIELD, FRAME, SHARE, SEED, THREADS, VOCABULARY, SHOW, TOKENS, BLOCK };
+
+static const struct option flags[] = {
+    {"tokenizer", required_argument, NULL, 't'},
+    {"end", required_argument, NULL, 'e'},
+    {"out", required_argument, NULL, 'o'},
+    {"help", no_argument, NULL, 'h'},
+    {"input", required_argument, NULL, INPUT},
+    {"field", required_argument, NULL, FIELD},
+    {"frame", no_argument, NULL, FRAME},
+    {"validation", required_argument, NULL, SHARE},
+    {"seed", required_argument, NULL, SEED},
+    {"threads", required_argument, NULL, THREADS},
+    {"vocabulary", required_argument, NULL, VOCABULARY},
+    {"show", required_argument, NULL, SHOW},
+    {"tokens", required_argument, NULL, TOKENS},
+    {"block", required_argument, NULL, BLOCK},
+    {0},
+};
+
+static bool read_number(const char *name, int64_t least, int64_t most, int64_t *number,
+                        struct hrt_error *error) {
+    char *end = NULL;
+    errno = 0;
+    *number = strtoll(optarg, &end, 10);
+    if (end != optarg && !*end && !errno && *number >= least && *number <= most) return true;
+    return hrt_fail_usage(error,
+                          "--%s=%s: a whole number from %" PRId64 " to %" PRId64 " is wanted", name,
+                          optarg, least, most);
+}
+
+static bool read_kind(enum kind *kind, struct hrt_error *error) {
+    static const char *const kinds[] = {"auto", "text", "lines", "jsonl", "llmc", "megatron"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        *kind = (enum kind)i;
+        if (strcmp(optarg, kinds[i]) == 0) return true;
+    }
+    return hrt_fail_usage(error, "--input=%s: auto, text, lines, jsonl, llmc or megatron is wanted",
+                          optarg);
+}
+
+static bool read_share(double *share, struct hrt_error *error) {
+    char *end = NULL;
+    *share = strtod(optarg, &end);
+    if (end != optarg && !*end && *share >= 0 && *share < 1) return true;
+    return hrt_fail_usage(error, "--validation=%s: a share from 0 to below 1 is wanted", optarg);
+}
+
+static bool read_flag(int flag, struct options *o, struct hrt_error *error) {
+    switch (flag) {
+    case 't':
+        o->tokenizer = optarg;
+        return true;
+    case 'e':
+        o->end = optarg;
+        return true;
+    case 'o':
+        o->out = optarg;
+        return true;
+    case INPUT:
+        return read_kind(&o->kind, error);
+    case FIELD:
+        o->field = optarg;
+        return true;
+    case FRAME:
+        o->frame = true;
+        return true;
+    case SHARE:
+        return read_share(&o->validation, error);
+    case SEED:
+        return read_number("seed", 0, INT64_MAX, &o->seed, error);
+    case THREADS:
+        return read_number("threads", 1, 1024, &o->threads, error);
+    case VOCABULARY:
+        return read_number("vocabulary", 1, INT32_MAX, &o->vocabulary, error);
+    case SHOW:
+        return read_number("show", 0, 1 << 20, &o->show, error);
+    case TOKENS:
+        return read_number("tokens", 1, INT32_MAX, &o->tokens, error);
+    case BLOCK:
+        return read_number("block", 1, 1 << 24, &o->block, error);
+    default:
+        return hrt_fail_usage(error, "see --help");
+    }
+}
+
+static int run(int argc, char **argv, struct hrt_error *error) {
+    static const struct {
+        const char *name;
+        int (*run)(const struct options *options, struct hrt_error *error);
+    } commands[] = {{"tokenize", tokenize}, {"inspect", inspect}, {"check", check}, {"mix", mix}};
+    struct options o = {
+        .field = "text", .seed = 1, .threads = omp_get_max_threads(), .block = 4096};
+    for (int flag; (flag = getopt_long(argc, argv, "t:e:o:h", flags, NULL)) != -1;) {
+        if (flag == 'h') {
+            fputs(help, stdout);
+            return HRT_EXIT_DONE;
+        }
+        if (!read_flag(flag, &o, error)) return (int)error->code;
+    }
+    const char *command = optind < argc ? argv[optind] : NULL;
+    o.file = argv + optind + 1;
+    o.files = argc - optind - 1;
+    for (size_t i = 0; command && i < sizeof commands / sizeof *commands; i++) {
+        if (strcmp(command, commands[i].name) != 0) continue;
+        if (o.files > 0) return commands[i].run(&o, error);
+        hrt_fail_usage(error, "%s: at least one file is wanted; see --help", command);
+        return (int)error->code;
+    }
+    if (command)
+        hrt_fail_usage(error, "no command '%s'; see --help", command);
+    else
+        hrt_fail_usage(error, "tokenize, inspect, check or mix is wanted; see --help");
+    return (int)error->code;
+}
+
+int main(int argc, char **argv) {
+    struct hrt_error error = {0};
+    hf_hold_standard();
+    signal(SIGXFSZ, SIG_IGN); // A write beyond the limit then fails, and is told.
+    int code = run(argc, argv, &error);
+    if (code == HRT_EXIT_DONE && (fflush(stdout) != 0 || ferror(stdout))) {
+        hrt_fail(&error, "cannot write to standard output: %s", strerror(errno));
+        code = HRT_EXIT_FAILED;
+    }
+    if (code != HRT_EXIT_DONE) fprintf(stderr, "hecate-data: %s\n", error.text);
+    return code;
+}

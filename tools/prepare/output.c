@@ -1,0 +1,97 @@
+// Writing llm.c's .bin: a header of 256 int32, the third of which is the number of tokens; then the tokens.
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/prepare/prepare.h"
+
+enum { HEADER_WORDS = 256, AT_ONCE = 4096 };
+
+static bool fail_write(const struct output *output, struct hrt_error *error) {
+    return hrt_fail(error, "cannot write '%s': %s", output->path, strerror(errno));
+}
+
+static bool write_header(struct output *output) {
+    int32_t header[HEADER_WORDS] = {20240520, 1, (int32_t)output->tokens};
+    if (output->token_bytes == 4) header[0] = 20240801, header[1] = 7;
+    return fwrite(header, sizeof header, 1, output->replacement.file) == 1;
+}
+
+bool output_begin(struct output *output, const char *path, int64_t vocabulary,
+                  struct hrt_error *error) {
+    const char *why;
+    *output = (struct output){
+        .vocabulary = vocabulary, .token_bytes = vocabulary <= 65536 ? 2 : 4, .path = strdup(path)};
+    if (!output->path) return hrt_fail(error, "out of memory");
+    if (!hf_replace_begin(&output->replacement, path, &why)) {
+        hrt_fail(error, "cannot write '%s': %s", path, why);
+        free(output->path);
+        return false;
+    }
+    if (write_header(output)) return true;
+    fail_write(output, error);
+    output_end(output, false, NULL, error);
+    return false;
+}
+
+bool output_add(struct output *output, const int32_t *id, size_t count, struct hrt_error *error) {
+    char raw[AT_ONCE * 4];
+    if ((int64_t)count > INT32_MAX - output->tokens)
+        return hrt_fail(error, "'%s' would have more than %d tokens; give smaller inputs",
+                        output->path, INT32_MAX);
+    for (size_t i = 0; i < count;) {
+        size_t filled = 0;
+        for (; filled < AT_ONCE && i < count; filled++, i++) {
+            const uint16_t narrow = (uint16_t)id[i];
+            if (id[i] < 0 || id[i] >= output->vocabulary)
+                return hrt_fail(error, "'%s': token %d is no id of a vocabulary of %" PRId64,
+                                output->path, id[i], output->vocabulary);
+            if (id[i] > output->largest) output->largest = id[i];
+            if (output->token_bytes == 2)
+                memcpy(raw + 2 * filled, &narrow, 2);
+            else
+                memcpy(raw + 4 * filled, &id[i], 4);
+        }
+        const size_t bytes = filled * (size_t)output->token_bytes;
+        output->crc = record_crc(output->crc, raw, bytes);
+        if (fwrite(raw, 1, bytes, output->replacement.file) != bytes)
+            return fail_write(output, error);
+    }
+    output->tokens += (int64_t)count;
+    return true;
+}
+
+static bool write_record(const struct output *output, json_t *made, struct hrt_error *error) {
+    char path[PATH_MAX];
+    const char *why;
+    struct hf_replacement replacement;
+    if (snprintf(path, sizeof path, "%s.json", output->path) >= (int)sizeof path)
+        return hrt_fail(error, "'%s' is too long a name", output->path);
+    json_t *record =
+        json_pack("{s:s, s:i, s:I, s:I, s:i, s:I, s:O}", "format", "llm.c", "token_bytes",
+                  output->token_bytes, "tokens", (json_int_t)output->tokens, "documents",
+                  (json_int_t)output->documents, "largest", (int)output->largest, "crc32",
+                  (json_int_t)output->crc, "made", made);
+    if (!record) return hrt_fail(error, "out of memory");
+    bool done = hf_replace_begin(&replacement, path, &why);
+    if (done) {
+        const bool dumped = json_dumpf(record, replacement.file, JSON_INDENT(2)) == 0 &&
+                            fputc('\n', replacement.file) != EOF;
+        done = hf_replace_end(&replacement, dumped, &why);
+    }
+    json_decref(record);
+    return done || hrt_fail(error, "cannot write '%s': %s", path, why);
+}
+
+bool output_end(struct output *output, bool sound, json_t *made, struct hrt_error *error) {
+    const char *why;
+    FILE *file = output->replacement.file;
+    const bool written = sound && fseeko(file, 0, SEEK_SET) == 0 && write_header(output);
+    bool done = hf_replace_end(&output->replacement, written, &why);
+    if (sound && !done) hrt_fail(error, "cannot write '%s': %s", output->path, why);
+    done = sound && done && write_record(output, made, error);
+    free(output->path);
+    return done;
+}

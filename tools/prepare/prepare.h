@@ -1,0 +1,93 @@
+// hecate-data: what its commands share. Functions that fail say why in `error`.
+#ifndef HECATE_TOOLS_PREPARE_PREPARE_H
+#define HECATE_TOOLS_PREPARE_PREPARE_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "files/files.h"
+#include "runtime/tokenizer/tokenizer.h"
+
+enum kind { KIND_AUTO, KIND_TEXT, KIND_LINES, KIND_JSONL, KIND_LLMC, KIND_MEGATRON };
+
+struct options {
+    const char *tokenizer; // --tokenizer; NULL: none.
+    const char *out;       // --out: a folder of tokenize, a file of mix.
+    const char *field;     // --field: of JSON lines.
+    const char *end;       // --end: the token behind every document; NULL: not said.
+    enum kind kind;        // --input
+    double validation;     // --validation: share of the documents.
+    bool frame;            // --frame: what the tokenizer puts around a text
+    int64_t seed, threads; // --seed, --threads
+    int64_t tokens, block; // --tokens, --block: of mix.
+    int64_t show;          // --show: tokens that inspect prints.
+    int64_t vocabulary;    // --vocabulary: what ids have to be below; 0: not said.
+    char **file;           // What is left of the command line.
+    int files;
+};
+
+// The commands. What they return is the exit code.
+int tokenize(const struct options *options, struct hrt_error *error);
+int inspect(const struct options *options, struct hrt_error *error);
+int check(const struct options *options, struct hrt_error *error);
+int mix(const struct options *options, struct hrt_error *error);
+
+// ---- inputs
+
+struct document {
+    char *text; // Owned; of inputs that hold text.
+    size_t bytes, room;
+    struct hrt_ids ids; // Of inputs that hold tokens, or once it is encoded.
+};
+
+struct source; // An input, and how far it has been read.
+
+// Opens an input. KIND_AUTO goes by its name: .jsonl, .bin (llm.c), .idx (Megatron); text is what is left.
+struct source *source_open(const char *path, enum kind kind, const char *field,
+                           struct hrt_error *error);
+void source_close(struct source *source);
+// Whether its documents hold text, which a tokenizer is needed for.
+bool source_is_text(const struct source *source);
+// Bytes that have been read, for those who wait.
+int64_t source_position(const struct source *source);
+// The next document, over what `document` holds. 1, 0: there is none, -1: it failed.
+int source_next(struct source *source, struct document *document, struct hrt_error *error);
+
+// Megatron's X.idx with X.bin: documents of tokens. NULL, `error`: what is wrong with one of them.
+struct megatron;
+struct megatron *megatron_open(const char *index, const char *bin, struct hrt_error *error);
+void megatron_close(struct megatron *megatron);
+int64_t megatron_documents(const struct megatron *megatron);
+bool megatron_read(const struct megatron *megatron, int64_t document, struct hrt_ids *ids,
+                   struct hrt_error *error);
+
+// ---- outputs
+
+// A file of tokens on its way: llm.c's .bin, and its record beside it, PATH.json.
+struct output {
+    struct hf_replacement replacement;
+    char *path; // Owned.
+    int token_bytes;
+    int64_t vocabulary, tokens, documents;
+    int32_t largest;
+    uint32_t crc; // CRC-32 of the tokens.
+};
+
+// Ids of the file are below `vocabulary`, which decides how wide they are.
+bool output_begin(struct output *output, const char *path, int64_t vocabulary,
+                  struct hrt_error *error);
+bool output_add(struct output *output, const int32_t *id, size_t count, struct hrt_error *error);
+// Finishes the file and writes the record, to which `made` (owned by the caller) is added as "made"; or drops both,
+// when what was to be written failed.
+bool output_end(struct output *output, bool sound, json_t *made, struct hrt_error *error);
+
+// ---- records
+
+// {"path", "bytes", "crc32"} of a file, which is read whole. NULL: it failed.
+json_t *record_of(const char *path, struct hrt_error *error);
+// What stands in the record of a file of tokens. NULL: there is none, or it is damaged (`error`).
+json_t *record_read(const char *path, struct hrt_error *error);
+// Adds to the CRC-32 of a file of tokens.
+uint32_t record_crc(uint32_t crc, const void *at, size_t bytes);
+
+#endif

@@ -1,0 +1,268 @@
+// tokenize: each input becomes a file of tokens, with a record of what it was made of. What is there already, of the
+// same input, tokenizer and flags, stays: so a run that was stopped goes on with the next input.
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/base/random.h"
+#include "tools/prepare/prepare.h"
+
+enum { DOCUMENTS = 512, BATCH_BYTES = 8 << 20, PARTS = 2, TRAIN = 0, VALIDATION = 1 };
+
+static const char *const part_name[PARTS] = {"train", "validation"};
+
+struct job {
+    const struct options *options;
+    struct hrt_tokenizer *tokenizer; // NULL: no input is text.
+    json_t *tokenizer_record;
+    struct hrt_encoder **encoder; // [threads]
+    int64_t vocabulary;
+    int32_t end; // -1: none.
+    struct document document[DOCUMENTS];
+    struct hrt_error *error;
+};
+
+// One input and what becomes of it.
+struct task {
+    const char *path, *name;
+    char out[PARTS][PATH_MAX];
+    struct source *source;
+    struct output output[PARTS];
+    int parts;
+    int64_t documents;
+    time_t told;
+};
+
+static bool make_folder(const char *path, struct hrt_error *error) {
+    if (mkdir(path, 0777) == 0 || errno == EEXIST) return true;
+    return hrt_fail(error, "cannot make '%s': %s", path, strerror(errno));
+}
+
+static bool make_folders(const struct options *options, struct hrt_error *error) {
+    char path[PATH_MAX];
+    if (!make_folder(options->out, error)) return false;
+    for (int part = 0; part < (options->validation > 0 ? PARTS : 1); part++) {
+        if (snprintf(path, sizeof path, "%s/%s", options->out, part_name[part]) >= PATH_MAX)
+            return hrt_fail(error, "'%s' is too long a name", options->out);
+        if (!make_folder(path, error)) return false;
+    }
+    return true;
+}
+
+// ---- what is there already
+
+// What the output is made of; the caller's. NULL: it failed.
+static json_t *made_of(const struct job *job, const struct task *task) {
+    const struct options *o = job->options;
+    json_t *source = record_of(task->path, job->error);
+    if (!source) return NULL;
+    json_t *made =
+        json_pack("{s:o, s:O?, s:i, s:b, s:i, s:s, s:f, s:I, s:I}", "source", source, "tokenizer",
+                  job->tokenizer_record, "end", (int)job->end, "frame", (int)o->frame, "input",
+                  (int)o->kind, "field", o->field, "validation", o->validation, "seed",
+                  (json_int_t)o->seed, "vocabulary", (json_int_t)job->vocabulary);
+    if (!made) hrt_fail(job->error, "out of memory");
+    return made;
+}
+
+// Whether a record says that a file was made so, and the file is as long as it says.
+static bool is_made(const char *path, const json_t *made) {
+    struct hrt_error ignored;
+    struct stat status;
+    if (access(path, R_OK) != 0 || stat(path, &status) != 0) return false;
+    json_t *record = record_read(path, &ignored);
+    const json_int_t bytes = 1024 + json_integer_value(json_object_get(record, "tokens")) *
+                                        json_integer_value(json_object_get(record, "token_bytes"));
+    const bool same = record && json_equal(json_object_get(record, "made"), made) &&
+                      bytes == (json_int_t)status.st_size;
+    json_decref(record);
+    return same;
+}
+
+// ---- documents
+
+static bool fill_batch(struct job *job, struct task *task, int *count) {
+    size_t bytes = 0;
+    for (*count = 0; *count < DOCUMENTS && bytes < BATCH_BYTES; ++*count) {
+        const int got = source_next(task->source, &job->document[*count], job->error);
+        if (got < 0) return false;
+        if (got == 0) break;
+        bytes += job->document[*count].bytes + 4 * job->document[*count].ids.count;
+    }
+    return true;
+}
+
+static bool encode_batch(struct job *job, const struct task *task, int count) {
+    struct hrt_error why[DOCUMENTS];
+    int failed = INT_MAX;
+    if (!source_is_text(task->source)) return true;
+#pragma omp parallel for schedule(dynamic) num_threads((int)job->options->threads)                 \
+    reduction(min                                                                                  \
+              : failed)
+    for (int i = 0; i < count; i++) {
+        struct document *document = &job->document[i];
+        document->ids.count = 0;
+        if (!hrt_encode(job->encoder[omp_get_thread_num()], document->text, document->bytes,
+                        job->options->frame, &document->ids, &why[i]))
+            failed = i < failed ? i : failed;
+    }
+    return failed == INT_MAX || hrt_fail(job->error, "'%s', document %" PRId64 ": %s", task->path,
+                                         task->documents + failed + 1, why[failed].text);
+}
+
+static bool write_batch(struct job *job, struct task *task, int count) {
+    const struct hrt_stream stream =
+        hrt_stream_make((uint64_t)job->options->seed, "validation", task->name);
+    for (int i = 0; i < count; i++) {
+        const struct hrt_ids *ids = &job->document[i].ids;
+        const double drawn = hrt_draw_uniform(stream, (uint64_t)task->documents++);
+        struct output *output =
+            &task->output[drawn < job->options->validation ? VALIDATION : TRAIN];
+        output->documents++;
+        if (!output_add(output, ids->at, ids->count, job->error)) return false;
+        if (job->end >= 0 && source_is_text(task->source) &&
+            !output_add(output, &job->end, 1, job->error))
+            return false;
+    }
+    return true;
+}
+
+static void tell(struct task *task, bool done) {
+    const time_t now = time(NULL);
+    if (!done && (now == task->told || !isatty(STDERR_FILENO))) return;
+    int64_t tokens = 0;
+    for (int part = 0; part < task->parts; part++) tokens += task->output[part].tokens;
+    fprintf(stderr, "%s%s: %" PRId64 " %s, %" PRId64 " tokens%s", isatty(STDERR_FILENO) ? "\r" : "",
+            task->path, task->documents, task->documents == 1 ? "document" : "documents", tokens,
+            done ? "\n" : "");
+    task->told = now;
+}
+
+// A share of few documents may be none of them, which would be found out only when a program wants to evaluate.
+static void tell_empty(const struct task *task) {
+    for (int part = 0; task->parts == PARTS && part < PARTS; part++) {
+        if (task->output[part].documents > 0) continue;
+        fprintf(stderr, "%s: warning: '%s' has no document%s\n", task->path, task->out[part],
+                task->documents == 1 ? ", as the input is one; --input=lines takes each line as one"
+                                     : "");
+    }
+}
+
+static bool copy_all(struct job *job, struct task *task) {
+    for (int count = 1; count > 0;) {
+        if (!fill_batch(job, task, &count) || !encode_batch(job, task, count) ||
+            !write_batch(job, task, count))
+            return false;
+        tell(task, false);
+    }
+    return true;
+}
+
+// ---- inputs
+
+static bool run_task(struct job *job, struct task *task, json_t *made) {
+    int begun = 0;
+    bool sound = true;
+    task->source = source_open(task->path, job->options->kind, job->options->field, job->error);
+    if (!task->source) return false;
+    if (source_is_text(task->source) && !job->tokenizer)
+        sound = hrt_fail_usage(job->error, "'%s' is text: --tokenizer=FILE is wanted", task->path);
+    while (sound && begun < task->parts) {
+        sound = output_begin(&task->output[begun], task->out[begun], job->vocabulary, job->error);
+        begun += sound;
+    }
+    sound = sound && copy_all(job, task);
+    if (sound) tell(task, true);
+    if (sound) tell_empty(task);
+    for (int part = begun - 1; part >= 0; part--)
+        sound = output_end(&task->output[part], sound, made, job->error) && sound;
+    source_close(task->source);
+    return sound;
+}
+
+static bool run_input(struct job *job, const char *path) {
+    const char *slash = strrchr(path, '/');
+    struct task task = {.path = path, .name = slash ? slash + 1 : path};
+    task.parts = job->options->validation > 0 ? PARTS : 1;
+    bool there = true;
+    json_t *made = made_of(job, &task);
+    if (!made) return false;
+    for (int part = 0; part < task.parts; part++) {
+        if (snprintf(task.out[part], PATH_MAX, "%s/%s/%s%s", job->options->out, part_name[part],
+                     task.name, ".bin") >= PATH_MAX) {
+            json_decref(made);
+            return hrt_fail(job->error, "'%s' is too long a name", path);
+        }
+        there &= is_made(task.out[part], made);
+    }
+    if (there) fprintf(stderr, "%s: is there already\n", path);
+    const bool done = there || run_task(job, &task, made);
+    json_decref(made);
+    return done;
+}
+
+static bool load(struct job *job) {
+    const struct options *o = job->options;
+    job->end = -1;
+    job->vocabulary = o->vocabulary;
+    if (!o->tokenizer) {
+        if (o->vocabulary) return true;
+        return hrt_fail_usage(job->error,
+                              "--tokenizer=FILE is wanted, or --vocabulary=N of tokens");
+    }
+    job->tokenizer = hrt_tokenizer_load(o->tokenizer, job->error);
+    job->tokenizer_record = job->tokenizer ? record_of(o->tokenizer, job->error) : NULL;
+    job->encoder = calloc((size_t)o->threads, sizeof *job->encoder);
+    if (!job->tokenizer_record) return false;
+    if (!job->encoder) return hrt_fail(job->error, "out of memory");
+    for (int64_t i = 0; i < o->threads; i++) {
+        job->encoder[i] = hrt_encoder_create(job->tokenizer, job->error);
+        if (!job->encoder[i]) return false;
+    }
+    job->vocabulary = hrt_tokenizer_size(job->tokenizer);
+    if (!o->end)
+        return hrt_fail_usage(job->error,
+                              "which token ends a document? --end=TOKEN, or --end=none");
+    if (strcmp(o->end, "none") != 0) job->end = hrt_tokenizer_find(job->tokenizer, o->end);
+    return job->end >= 0 || strcmp(o->end, "none") == 0 ||
+           hrt_fail_usage(job->error, "--end=%s: '%s' has no such added token", o->end,
+                          o->tokenizer);
+}
+
+// Whether every input has an output of its own, and no file is read and written.
+static bool check_names(const struct options *o, struct hrt_error *error) {
+    for (int i = 0; i < o->files; i++) {
+        for (int j = 0; j < i; j++) {
+            const char *a = strrchr(o->file[i], '/'), *b = strrchr(o->file[j], '/');
+            if (strcmp(a ? a + 1 : o->file[i], b ? b + 1 : o->file[j]) == 0)
+                return hrt_fail_usage(error, "'%s' and '%s' would be one file in --out", o->file[j],
+                                      o->file[i]);
+        }
+    }
+    return true;
+}
+
+int tokenize(const struct options *options, struct hrt_error *error) {
+    struct job job = {.options = options, .error = error};
+    bool done = false;
+    if (!options->out)
+        hrt_fail_usage(error, "--out=FOLDER is wanted");
+    else
+        done = check_names(options, error) && load(&job) && make_folders(options, error);
+    for (int i = 0; done && i < options->files; i++) done = run_input(&job, options->file[i]);
+    for (int i = 0; i < DOCUMENTS; i++) {
+        free(job.document[i].text);
+        free(job.document[i].ids.at);
+    }
+    for (int64_t i = 0; job.encoder && i < options->threads; i++) hrt_encoder_free(job.encoder[i]);
+    free(job.encoder);
+    hrt_tokenizer_free(job.tokenizer);
+    json_decref(job.tokenizer_record);
+    return done ? HRT_EXIT_DONE : (int)error->code;
+}

@@ -1,0 +1,80 @@
+// A log of JSON lines (docs/log.md), read for a report: numbers of all steps, and layers and ranks of some.
+#ifndef HECATE_TOOLS_REPORT_LOG_H
+#define HECATE_TOOLS_REPORT_LOG_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+// Numbers of a step, NaN where the log has none.
+enum report_column {
+    REPORT_STEP,
+    REPORT_LOSS,
+    REPORT_CROSS_ENTROPY,
+    REPORT_VALIDATION,
+    REPORT_GRAD_NORM,
+    REPORT_LR,
+    REPORT_MS,
+    REPORT_TOKENS,
+    REPORT_BEFORE,
+    REPORT_AFTER,
+    REPORT_REPLICAS,
+    REPORT_RESHARDED,
+    REPORT_WAITED,
+    REPORT_SLOWEST,
+    REPORT_EXPOSED,
+    REPORT_TRANSFER,
+    REPORT_MEMORY,
+    REPORT_FLOPS,
+    REPORT_COLUMNS
+};
+
+enum { REPORT_SNAPSHOTS = 96, REPORT_WHY = 512, REPORT_LOSSES = 8, REPORT_TAIL = 64 };
+
+struct report_row {
+    double of[REPORT_COLUMNS];
+    double loss[REPORT_LOSSES]; // Those that have names.
+};
+
+struct report_log {
+    const char *path;
+    json_t *run; // Of the last process that wrote to it; NULL: none has said anything.
+    char *loss[REPORT_LOSSES]; // Their names, as they appear; NULL: no further ones.
+    struct report_row *row;
+    int64_t rows, room;
+    json_t *snapshot[REPORT_SNAPSHOTS - 1]; // Lines with layers, evenly spread over the run.
+    int snapshots;
+    int64_t every, seen; // One of so many is kept; lines with layers so far.
+    json_t *newest;      // The last of them, kept or not.
+    // What is wrong with it, and was repaired.
+    int64_t lines, spoilt, first_spoilt, repeated;
+    bool cut; // Its last line.
+    // How far it has been read, and what stood before that: to tell whether it has only grown since.
+    dev_t device;
+    ino_t inode;
+    int64_t bytes;
+    char tail[REPORT_TAIL];
+    bool unended; // The last line that was taken had no end yet.
+};
+
+// Reads all of a log. Lines that are none are counted and left out; of steps that are there twice, as after a resume
+// from an earlier one, the later stay. False: `why`.
+bool report_log_read(struct report_log *log, const char *path, char why[REPORT_WHY]);
+
+// Reads what has been added to it since; all of it where it was cut or replaced. *changed becomes true when there was
+// anything to read. False: `why`, and `log` is freed, but for its path.
+bool report_log_update(struct report_log *log, bool *changed, char why[REPORT_WHY]);
+
+// A new list of the lines with layers that are kept, the newest of all behind them.
+json_t *report_log_snapshots(const struct report_log *log);
+
+void report_log_free(struct report_log *log);
+
+// Rows to show, at most about `most`: of each of as many stretches those with the least and the most loss. In order; the caller frees them.
+int64_t *report_log_thin(const struct report_log *log, int64_t most, int64_t *count);
+
+// The name of a column in the page.
+const char *report_column_name(enum report_column column);
+
+#endif
