@@ -87,7 +87,7 @@ static void print_dense(const struct report *r) {
 bool hec_explain_comm(MlirOperation module, FILE *out) {
     struct hec_arena arena = {0};
     struct hec_search *s = HEC_NEW(&arena, struct hec_search);
-    struct hec_movement movement;
+    struct hpl_movement movement;
     if (!hec_moves_experts(module) || !hec_movement_read(module, &movement)) {
         fputs("No experts move in this program; --explain=comm is about those that do.\n", out);
         hec_arena_free(&arena);

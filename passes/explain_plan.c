@@ -12,7 +12,7 @@ struct report {
     FILE *out;
     MlirOperation module;
     struct hec_search search;
-    struct hec_movement movement; // What the module says; a plan file may have set it.
+    struct hpl_movement movement; // What the module says; a plan file may have set it.
     struct hec_candidate chosen;
     bool predicted; // The chosen one is among those that were simulated.
 };
@@ -93,7 +93,7 @@ static const char *rematerialize_reason(const struct report *r) {
 static const char *calibrate_reason(const struct report *r) {
     if (!r->search.policy->calibrates) return "the policy does not";
     if (r->search.fixed_calibrate) return "given";
-    return r->movement.calibrate == HEC_CALIBRATE_NEVER
+    return r->movement.calibrate == HPL_CALIBRATES_NEVER
                ? "the forecast is good enough: it would not be faster"
                : "when the router's counts show that it pays";
 }
@@ -120,8 +120,8 @@ static void print_choices(const struct report *r) {
     print_choice(r, "calibrate behind the router", hec_calibrate_name(r->movement.calibrate),
                  calibrate_reason(r));
     snprintf(text, sizeof text,
-             s->reshard_every ? "they may change every %" PRId64 " iterations" : "for good",
-             s->reshard_every);
+             s->base.reshard_every ? "they may change every %" PRId64 " iterations" : "for good",
+             s->base.reshard_every);
     if (s->policy->calibrates)
         print_choice(r, "first owners",
                      s->sharded  ? "by load"
@@ -130,7 +130,7 @@ static void print_choices(const struct report *r) {
                      text);
     snprintf(number, sizeof number, "%" PRId64, r->movement.window);
     if (s->policy->when == HPL_WHEN_PERIODIC) {
-        snprintf(number, sizeof number, "%" PRId64, s->reshard_every);
+        snprintf(number, sizeof number, "%" PRId64, s->base.reshard_every);
         print_choice(r, "iterations of a placement", number, "then experts move with their states");
     } else if (s->policy->when == HPL_WHEN_FORECAST) {
         print_choice(r, "iterations that forecast", number,
@@ -223,8 +223,9 @@ static void print_movement(const struct report *r) {
 static void print_candidate(const struct report *r, const char *what,
                             const struct hec_candidate *c) {
     fprintf(r->out, "  %-10s t = %-4" PRId64 "m = %-3" PRId64 " %-16s %-12s %10s %10s %5.0f %%%s\n",
-            what, c->choice.overlap, c->choice.slots, c->rematerialize ? "re-materialized" : "kept",
-            c->choice.calibrate == HEC_CALIBRATE_NEVER ? "" : "calibrated",
+            what, c->movement.overlap, c->movement.slots,
+            c->movement.rematerialize ? "re-materialized" : "kept",
+            c->movement.calibrate == HPL_CALIBRATES_NEVER ? "" : "calibrated",
             hec_text_us(c->iteration_us).text, hec_text_bytes((double)c->replica_bytes).text,
             100 * c->exposed, c->fits ? "" : "  does not fit");
 }
@@ -246,10 +247,10 @@ enum differs { DIFFERS_OVERLAP, DIFFERS_SLOTS, DIFFERS_REMATERIALIZE, DIFFERS_CA
 // Which one choice two candidates differ in; DIFFERS: in none, or in several.
 static enum differs differs_in(const struct hec_candidate *a, const struct hec_candidate *b) {
     const bool differ[DIFFERS] = {
-        a->choice.overlap != b->choice.overlap,
-        a->choice.slots != b->choice.slots,
-        a->rematerialize != b->rematerialize,
-        a->choice.calibrate != b->choice.calibrate,
+        a->movement.overlap != b->movement.overlap,
+        a->movement.slots != b->movement.slots,
+        a->movement.rematerialize != b->movement.rematerialize,
+        a->movement.calibrate != b->movement.calibrate,
     };
     enum differs in = DIFFERS;
     int count = 0;
@@ -262,15 +263,15 @@ static enum differs differs_in(const struct hec_candidate *a, const struct hec_c
 static const char *choice_text(const struct hec_candidate *c, enum differs of, char text[32]) {
     switch (of) {
     case DIFFERS_OVERLAP:
-        snprintf(text, 32, "t = %" PRId64, c->choice.overlap);
+        snprintf(text, 32, "t = %" PRId64, c->movement.overlap);
         return text;
     case DIFFERS_SLOTS:
-        snprintf(text, 32, "m = %" PRId64, c->choice.slots);
+        snprintf(text, 32, "m = %" PRId64, c->movement.slots);
         return text;
     case DIFFERS_REMATERIALIZE:
-        return c->rematerialize ? "re-materialized" : "kept";
+        return c->movement.rematerialize ? "re-materialized" : "kept";
     default:
-        return c->choice.calibrate == HEC_CALIBRATE_NEVER ? "as forecast" : "calibrated";
+        return c->movement.calibrate == HPL_CALIBRATES_NEVER ? "as forecast" : "calibrated";
     }
 }
 
@@ -332,9 +333,9 @@ static void print_changes(const struct report *r) {
 static void find_chosen(struct report *r) {
     for (int i = 0; i < r->search.count && !r->predicted; i++) {
         const struct hec_candidate *c = &r->search.candidate[i];
-        if (c->choice.overlap != r->movement.overlap || c->choice.slots != r->movement.slots ||
-            c->choice.calibrate != r->movement.calibrate ||
-            c->rematerialize != r->movement.rematerialize)
+        if (c->movement.overlap != r->movement.overlap || c->movement.slots != r->movement.slots ||
+            c->movement.calibrate != r->movement.calibrate ||
+            c->movement.rematerialize != r->movement.rematerialize)
             continue;
         r->search.chosen = i;
         r->chosen = *c;

@@ -37,7 +37,7 @@ static void print_row(FILE *out, const char *what, const double value[COLUMNS]) 
 }
 
 // What the module says; false where experts stay.
-static bool read(MlirOperation module, struct hec_movement *m, struct hec_costs *costs,
+static bool read(MlirOperation module, struct hpl_movement *m, struct hec_costs *costs,
                  const struct hpl_policy **policy) {
     if (!hec_moves_experts(module) || !hec_movement_read(module, m)) return false;
     *policy = hpl_policy_find(m->policy);
@@ -45,7 +45,7 @@ static bool read(MlirOperation module, struct hec_movement *m, struct hec_costs 
 }
 
 int64_t hec_replicas_of(MlirOperation module) {
-    struct hec_movement m;
+    struct hpl_movement m;
     struct hec_costs costs;
     const struct hpl_policy *policy;
     if (!read(module, &m, &costs, &policy)) return 0;
@@ -53,7 +53,7 @@ int64_t hec_replicas_of(MlirOperation module) {
 }
 
 void hec_explain_replicas(MlirOperation module, FILE *out) {
-    struct hec_movement m;
+    struct hpl_movement m;
     struct hec_costs costs;
     const struct hpl_policy *policy;
     if (!read(module, &m, &costs, &policy)) return;

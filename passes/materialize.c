@@ -60,14 +60,14 @@ static struct hec_builder in_front_of(MlirOperation op) {
     return b;
 }
 
-static void move_forward(const struct hec_site *site, const struct hec_movement *movement,
+static void move_forward(const struct hec_site *site, const struct hpl_movement *movement,
                          const struct hpl_policy *policy) {
     const bool exact = policy->when == HPL_WHEN_EXACT;
     struct hec_builder b = exact ? behind(site->exchange) : in_front_of(site->exchange);
     build(&b, site, site->layer, HEC_OP_plan, nothing);
     start(&b, site, site->layer, false);
     b = behind(site->exchange);
-    if (movement->calibrate != HEC_CALIBRATE_NEVER && !exact)
+    if (movement->calibrate != HPL_CALIBRATES_NEVER && !exact)
         build(&b, site, site->layer, HEC_OP_calibrate, nothing);
     b = in_front_of(site->waves);
     build(&b, site, site->layer, HEC_OP_await, nothing);
@@ -76,7 +76,7 @@ static void move_forward(const struct hec_site *site, const struct hec_movement 
         release(&b, site, site->layer, "parameters");
 }
 
-static void move_backward(const struct hec_site *site, const struct hec_movement *movement) {
+static void move_backward(const struct hec_site *site, const struct hpl_movement *movement) {
     struct hec_builder b = in_front_of(site->waves_back);
     if (movement->rematerialize) {
         start(&b, site, site->layer_back, true);
@@ -91,7 +91,7 @@ static void move_backward(const struct hec_site *site, const struct hec_movement
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
     struct hec_sites sites;
-    struct hec_movement movement;
+    struct hpl_movement movement;
     if (!hec_movement_read(module, &movement)) {
         hec_ir_error(module, "has no hecate.movement: run shard first");
         return HEC_PASS_REFUSED;

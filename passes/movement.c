@@ -34,13 +34,13 @@ bool hec_moves_experts(MlirOperation module) {
 
 static const char *const calibrate_names[] = {"never", "worth", "always"};
 
-const char *hec_calibrate_name(enum hec_calibrate calibrate) {
+const char *hec_calibrate_name(enum hpl_calibrates calibrate) {
     return calibrate_names[calibrate];
 }
 
-bool hec_calibrate_find(MlirStringRef name, enum hec_calibrate *calibrate) {
-    for (int i = HEC_CALIBRATE_NEVER; i <= HEC_CALIBRATE_ALWAYS; i++) {
-        *calibrate = (enum hec_calibrate)i;
+bool hec_calibrate_find(MlirStringRef name, enum hpl_calibrates *calibrate) {
+    for (int i = HPL_CALIBRATES_NEVER; i <= HPL_CALIBRATES_ALWAYS; i++) {
+        *calibrate = (enum hpl_calibrates)i;
         if (is_text(name, calibrate_names[i])) return true;
     }
     return false;
@@ -49,7 +49,7 @@ bool hec_calibrate_find(MlirStringRef name, enum hec_calibrate *calibrate) {
 enum { WINDOW_MAX = 4096 }; // As parallel.placement.forecast.iterations: each takes memory.
 
 #define NUMBER(name, least, most)                                                                  \
-    { #name, offsetof(struct hec_movement, name), least, most }
+    { #name, offsetof(struct hpl_movement, name), least, most }
 
 const struct hec_movement_number hec_movement_numbers[HEC_MOVEMENT_NUMBERS] = {
     NUMBER(overlap, 0, HPL_EXPERTS_MAX),
@@ -70,7 +70,7 @@ const struct hec_movement_number hec_movement_numbers[HEC_MOVEMENT_NUMBERS] = {
     NUMBER(window_bytes, 0, HPL_PRICE_MAX),
 };
 
-int64_t *hec_movement_at(struct hec_movement *movement, int number) {
+int64_t *hec_movement_at(struct hpl_movement *movement, int number) {
     return (int64_t *)((char *)movement + hec_movement_numbers[number].at);
 }
 
@@ -94,9 +94,9 @@ static MlirStringRef text_of(MlirAttribute from, const char *key) {
     return text ? mlirStringAttrGetValue(value) : HEC_STR("");
 }
 
-bool hec_movement_read(MlirOperation module, struct hec_movement *movement) {
+bool hec_movement_read(MlirOperation module, struct hpl_movement *movement) {
     const MlirAttribute all = mlirOperationGetAttributeByName(module, HEC_STR("hecate.movement"));
-    *movement = (struct hec_movement){0};
+    *movement = (struct hpl_movement){0};
     if (mlirAttributeIsNull(all) || !mlirAttributeIsADictionary(all)) return false;
     for (int i = 0; i < HEC_MOVEMENT_NUMBERS; i++) {
         if (!read_number(all, hec_movement_numbers[i].key, hec_movement_at(movement, i)))
@@ -106,13 +106,13 @@ bool hec_movement_read(MlirOperation module, struct hec_movement *movement) {
         !read_flag(all, "rematerialize", &movement->rematerialize))
         return false;
     const MlirStringRef policy = text_of(all, "policy");
-    if (policy.length == 0 || policy.length >= HEC_POLICY_NAME) return false;
+    if (policy.length == 0 || policy.length >= HPL_POLICY_NAME) return false;
     memcpy(movement->policy, policy.data, policy.length);
     return hec_calibrate_find(text_of(all, "calibrate"), &movement->calibrate);
 }
 
 bool hec_movement_check(MlirOperation module) {
-    struct hec_movement movement;
+    struct hpl_movement movement;
     if (!hec_module_has_movement(module)) return true;
     if (!hec_movement_read(module, &movement)) {
         hec_ir_error(module, "hecate.movement is not whole: pass shard writes it");
@@ -135,9 +135,9 @@ bool hec_movement_check(MlirOperation module) {
     return sound;
 }
 
-void hec_movement_write(MlirOperation module, const struct hec_movement *movement) {
+void hec_movement_write(MlirOperation module, const struct hpl_movement *movement) {
     const MlirContext c = mlirOperationGetContext(module);
-    struct hec_movement m = *movement;
+    struct hpl_movement m = *movement;
     MlirNamedAttribute entry[HEC_MOVEMENT_NUMBERS + 4];
     int count = 0;
     for (int i = 0; i < HEC_MOVEMENT_NUMBERS; i++) {

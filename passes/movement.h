@@ -4,6 +4,7 @@
 #define HECATE_PASSES_MOVEMENT_H
 
 #include "ir/op.h"
+#include "runtime/plan/movement.h"
 
 // Whether the module is for several ranks.
 bool hec_has_ranks(MlirOperation module);
@@ -13,22 +14,7 @@ bool hec_moves_experts(MlirOperation module);
 
 // ---- choices
 
-enum { HEC_POLICY_NAME = 16 };
-enum hec_calibrate { HEC_CALIBRATE_NEVER, HEC_CALIBRATE_WORTH, HEC_CALIBRATE_ALWAYS };
-
-// As struct hrt_movement of the emitted program (runtime/program.h): pass shard decides them, and
-// they are the dictionary hecate.movement of the module.
-struct hec_movement {
-    char policy[HEC_POLICY_NAME];
-    bool even;
-    int64_t overlap, slots;
-    enum hec_calibrate calibrate;
-    bool rematerialize;
-    int64_t window, reshard_every;
-    int64_t gather_hidden_first, gather_hidden, reduce_hidden_first, reduce_hidden;
-    int64_t row_compute, row_send, row_cross, chunk_send, chunk_near, grad_send; // Picoseconds.
-    int64_t chunk_bytes, window_bytes;
-};
+// Pass shard decides them; the module has them as the dictionary hecate.movement.
 
 // The numbers among the choices, by their names.
 struct hec_movement_number {
@@ -39,16 +25,16 @@ struct hec_movement_number {
 
 enum { HEC_MOVEMENT_NUMBERS = 16 };
 extern const struct hec_movement_number hec_movement_numbers[HEC_MOVEMENT_NUMBERS];
-int64_t *hec_movement_at(struct hec_movement *movement, int number);
+int64_t *hec_movement_at(struct hpl_movement *movement, int number);
 
-const char *hec_calibrate_name(enum hec_calibrate calibrate); // "never", "worth", "always"
-bool hec_calibrate_find(MlirStringRef name, enum hec_calibrate *calibrate);
+const char *hec_calibrate_name(enum hpl_calibrates calibrate); // "never", "worth", "always"
+bool hec_calibrate_find(MlirStringRef name, enum hpl_calibrates *calibrate);
 
 // False when the module has none, or not all of it: then nothing moves.
-bool hec_movement_read(MlirOperation module, struct hec_movement *movement);
+bool hec_movement_read(MlirOperation module, struct hpl_movement *movement);
 // Whether the module's hecate.movement, if it has one, is whole and in range; reports what is not.
 bool hec_movement_check(MlirOperation module);
-void hec_movement_write(MlirOperation module, const struct hec_movement *movement);
+void hec_movement_write(MlirOperation module, const struct hpl_movement *movement);
 
 // ---- places
 

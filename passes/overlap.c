@@ -284,7 +284,7 @@ struct most {
 };
 
 static struct most most_of(const struct hec_costs *costs, const struct hec_set_cost *cost,
-                           const struct hec_movement *movement) {
+                           const struct hpl_movement *movement) {
     const struct hpl_policy *policy = hpl_policy_find(movement->policy);
     const int64_t nodes = costs->machine.nodes;
     struct most most = {.entries = nodes > 1 ? movement->overlap : 0, .received = movement->slots};
@@ -315,7 +315,7 @@ static void annotate(const struct hec_machine *machine, const struct most *most,
 
 // In @backward the gather for the layer before runs behind the reduce: it waits for both.
 static void annotate_site(const struct hec_costs *costs, const struct hec_site *site,
-                          const struct hec_set_cost *cost, const struct hec_movement *movement,
+                          const struct hec_set_cost *cost, const struct hpl_movement *movement,
                           const struct hec_ops *ops) {
     const struct hec_machine *m = &costs->machine;
     const struct most most = most_of(costs, cost, movement);
@@ -338,7 +338,7 @@ static void annotate_site(const struct hec_costs *costs, const struct hec_site *
 }
 
 static bool annotate_all(MlirOperation module, const struct hec_sites *sites,
-                         const struct hec_movement *movement) {
+                         const struct hpl_movement *movement) {
     struct hec_costs costs;
     if (!hec_costs_of(module, &costs)) return false;
     const struct hec_ops ops = hec_ops_below(module);
@@ -366,7 +366,7 @@ static bool check_site(const struct hec_site *site) {
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
     struct hec_sites sites;
-    struct hec_movement movement;
+    struct hpl_movement movement;
     if (!hec_movement_read(module, &movement)) return HEC_PASS_DONE;
     if (!hec_sites_find(module, &sites)) return HEC_PASS_REFUSED;
     for (int i = 0; i < sites.count; i++) {

@@ -109,7 +109,7 @@ static void put_measured(json_t *root, const struct hec_plan_measured *m) {
 }
 
 bool hec_plan_write(MlirOperation module, const struct hec_plan_tuned *tuned, FILE *out) {
-    struct hec_movement m;
+    struct hpl_movement m;
     if (!hec_movement_read(module, &m)) return false;
     json_t *movement =
         json_pack("{s:s, s:b, s:s, s:b}", "policy", m.policy, "even", m.even, "calibrate",
@@ -231,21 +231,22 @@ static void check_movement_keys(struct reader *r, json_t *movement) {
 // A budget in bytes was found for chunks of this program.
 static void check_chunk(struct reader *r, json_t *movement) {
     struct hec_costs costs;
+    struct hpl_movement own = {.slots = 0};
     if (!r->file->sound) return;
     if (hec_costs_of(r->module, &costs)) {
-        read_size(r, movement, "chunk_bytes", costs.prices.chunk_bytes,
-                  "the program's largest chunk");
+        hec_set_prices(&own, &costs.machine, costs.set, costs.count);
+        read_size(r, movement, "chunk_bytes", own.chunk_bytes, "the program's largest chunk");
     } else {
         r->file->sound = false;
     }
 }
 
-static void read_movement(struct reader *r, json_t *root, struct hec_movement *m) {
+static void read_movement(struct reader *r, json_t *root, struct hpl_movement *m) {
     json_t *from = enter(r, root, "movement");
     check_movement_keys(r, from);
     const char *policy = json_string_value(json_object_get(from, "policy"));
     const char *calibrate = json_string_value(json_object_get(from, "calibrate"));
-    if (!policy || strlen(policy) >= HEC_POLICY_NAME || !hpl_policy_find(policy)) {
+    if (!policy || strlen(policy) >= HPL_POLICY_NAME || !hpl_policy_find(policy)) {
         fail(r, "policy", "the planner has no policy '%.40s'", policy ? policy : "");
     } else {
         strcpy(m->policy, policy);
@@ -370,7 +371,7 @@ static void check_settings(struct reader *r, json_t *root) {
 
 static void read_root(struct reader *r, json_t *root) {
     const int64_t world = hec_module_world(r->module);
-    struct hec_movement movement = {0};
+    struct hpl_movement movement = {0};
     if (json_integer_value(json_object_get(root, "hecate_plan")) != VERSION)
         fail(r, "hecate_plan", "'%s' is no plan of this version of hecatec", r->file->path);
     check_keys(r, root,

@@ -43,8 +43,7 @@ static bool decide(MlirOperation module, struct hec_arena *arena) {
     struct hec_search *search = HEC_NEW(arena, struct hec_search);
     const bool sound = hec_search(module, arena, search);
     if (sound) {
-        const struct hec_movement movement = hec_search_movement(search);
-        hec_movement_write(module, &movement);
+        hec_movement_write(module, &search->candidate[search->chosen].movement);
         write_sets(module, search, arena);
     }
     hec_recorded_free(search);

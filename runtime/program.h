@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "runtime/plan/movement.h"
+
 struct hrt_comm_backend;   // net/backend.h
 struct hrt_device_backend; // device/device.h
 struct hrt_executor;       // net/transport.h
@@ -52,31 +54,6 @@ struct hrt_set {
     const int32_t *owner;     // [layers][experts] first owners. NULL: hrt_expert_owner's.
     const uint32_t *forecast; // [layers][world][experts] rows that each rank is expected to route
                               // in the first iteration. NULL: it has no replicas.
-};
-
-enum hrt_calibrate { HRT_CALIBRATE_NEVER, HRT_CALIBRATE_WORTH, HRT_CALIBRATE_ALWAYS };
-
-// How the experts of every set move: the choices of the compiler, the same on every rank.
-struct hrt_movement {
-    const char *policy;           // As hpl_policy_find knows it: "quota".
-    bool even;                    // Rows are split evenly over an expert's holders; else by quota.
-    int64_t overlap;              // t: chunks that may enter a node, per layer.
-    int64_t slots;                // m: replicas of a device, per layer.
-    enum hrt_calibrate calibrate; // Replicas are added after the gate.
-    bool rematerialize;           // Replicas go after forward and are gathered again for backward.
-    int64_t window;               // Iterations that the forecast is the mean of.
-    int64_t reshard_every;        // Iterations between changes of owners; 0: never.
-    // Chunks entering a node whose parameters, and gradients, computation hides, per layer: of a set's
-    // first layer, and of the others.
-    int64_t gather_hidden_first, gather_hidden;
-    int64_t reduce_hidden_first, reduce_hidden;
-    // What the planner weighs, picoseconds: a row computed, a row sent to another rank, over the link
-    // of a node; a chunk sent to another node (to another rank, if there is one node), inside a node,
-    // and its gradient to another node.
-    int64_t row_compute, row_send, row_cross;
-    int64_t chunk_send, chunk_near, grad_send;
-    int64_t chunk_bytes;  // One chunk's parameters on their way.
-    int64_t window_bytes; // What may enter a node while a layer's window lasts; 0: no limit but t.
 };
 
 // Of HRT_INIT_ROPE, besides theta (init_value): as struct hk_rope_rule (kernels/rope/rope.h).
@@ -193,7 +170,7 @@ struct hrt_program {
     bool
         owned; // Each expert lives on one rank (params/placement.h); else every rank has all experts.
     size_t experts_offset; // Bytes into the model: the struct hrt_experts * that it calls.
-    const struct hrt_movement *movement; // NULL: experts stay (ep, replicate, one rank).
+    const struct hpl_movement *movement; // NULL: experts stay (ep, replicate, one rank).
     size_t fssdp_offset;                 // Bytes into the model: struct hrt_fssdp *. 0: none.
     int buckets;
     const struct hrt_bucket *bucket; // As backward completes them.

@@ -46,8 +46,8 @@ static const char *text(struct hec_emitter *e, const char *key) {
 
 static const char *calibrate_constant(struct hec_emitter *e) {
     const char *name = text(e, "calibrate");
-    if (strcmp(name, "worth") == 0) return "HRT_CALIBRATE_WORTH";
-    return strcmp(name, "always") == 0 ? "HRT_CALIBRATE_ALWAYS" : "HRT_CALIBRATE_NEVER";
+    if (strcmp(name, "worth") == 0) return "HPL_CALIBRATES_WORTH";
+    return strcmp(name, "always") == 0 ? "HPL_CALIBRATES_ALWAYS" : "HPL_CALIBRATES_NEVER";
 }
 
 // The array `key` of a set as a table of the program; nothing where there is none. It must have
@@ -106,7 +106,7 @@ void hec_emit_movement(struct hec_emitter *e, struct hec_writer *out) {
         {"chunk_bytes", "window_bytes", NULL},
     };
     hec_blank(out);
-    hec_open(out, "static const struct hrt_movement movement = {");
+    hec_open(out, "static const struct hpl_movement movement = {");
     hec_line(out, ".policy = \"%s\", .even = %s,", text(e, "policy"), flag(e, "even"));
     hec_line(out, ".calibrate = %s, .rematerialize = %s,", calibrate_constant(e),
              flag(e, "rematerialize"));

@@ -110,7 +110,7 @@ static void count_sums(const struct hec_stage *s, const struct hpl_plan *plan, i
 
 void hec_chunks_count(const struct hec_stage *s, const struct hpl_plan *plan,
                       struct hec_chunks *c) {
-    const enum hpl_collective collective = s->choice->policy->collective;
+    const enum hpl_collective collective = s->episode.policy->collective;
     memset(c->sent, 0, sizeof *c->sent * (size_t)(2 * s->topology.devices + 2 * s->topology.nodes));
     c->copies = 0;
     if (collective == HPL_COLLECTIVE_ALL_TO_ALL) {
@@ -118,7 +118,7 @@ void hec_chunks_count(const struct hec_stage *s, const struct hpl_plan *plan,
     } else if (collective == HPL_COLLECTIVE_ALL_GATHER) {
         count_all(s, plan, c);
     }
-    for (int32_t e = 0; e < plan->experts && !hpl_from_shards(s->choice->policy); e++) {
+    for (int32_t e = 0; e < plan->experts && !hpl_from_shards(s->episode.policy); e++) {
         if (collective == HPL_COLLECTIVE_EXCHANGE) {
             count_sums(s, plan, e, c);
         } else if (collective == HPL_COLLECTIVE_DIRECT) {
@@ -138,7 +138,7 @@ static double largest(const double *of, int32_t count) {
 // Who sends most decides where owners send to everybody; elsewhere what is sent is spread.
 static double busiest(const struct hec_stage *s, const double *sent, const double *got,
                       int32_t count) {
-    const bool direct = s->choice->policy->collective == HPL_COLLECTIVE_DIRECT;
+    const bool direct = s->episode.policy->collective == HPL_COLLECTIVE_DIRECT;
     const double in = largest(got, count), out = direct ? largest(sent, count) : 0;
     return in > out ? in : out;
 }

@@ -101,7 +101,7 @@ static bool read_file(MlirOperation module, struct hec_search *search) {
 static bool draw(struct hec_search *search, int set) {
     const struct hec_set_cost *cost = &search->costs.set[set];
     const struct synthesis wanted = {
-        .iterations = (uint32_t)(search->window < 8 ? search->window : 8) + 2,
+        .iterations = (uint32_t)(search->base.window < 8 ? search->base.window : 8) + 2,
         .layers = (uint32_t)(cost->layers < ASSUMED_LAYERS ? cost->layers : ASSUMED_LAYERS),
         .devices = (uint32_t)devices_of(search),
         .microbatches = 1,

@@ -35,10 +35,10 @@ enum { LISTED_MAX = 16 };
 
 static bool read_policy(MlirOperation module, struct hec_search *s) {
     const MlirStringRef experts = hec_module_experts(module);
-    char name[HEC_POLICY_NAME] = "quota";
-    s->even = hec_setting_is(module, "parallel.placement.dispatch", "even");
+    char name[HPL_POLICY_NAME] = "quota";
+    s->base.even = hec_setting_is(module, "parallel.placement.dispatch", "even");
     if (mlirStringRefEqual(experts, HEC_STR("fssdp"))) {
-        if (s->even) strcpy(name, "hecate");
+        if (s->base.even) strcpy(name, "hecate");
     } else if (experts.length < sizeof name) {
         memcpy(name, experts.data, experts.length);
         name[experts.length] = 0;
@@ -51,7 +51,7 @@ static bool read_policy(MlirOperation module, struct hec_search *s) {
     }
     // A policy that is named splits rows as its authors do.
     if (!mlirStringRefEqual(experts, HEC_STR("fssdp")))
-        s->even = s->policy->split != HPL_SPLIT_QUOTA && s->policy->split != HPL_SPLIT_PLANNED;
+        s->base.even = s->policy->split != HPL_SPLIT_QUOTA && s->policy->split != HPL_SPLIT_PLANNED;
     return true;
 }
 
@@ -65,10 +65,10 @@ static void read_settings(MlirOperation module, struct hec_search *s) {
         s->fixed_slots = false;
         s->slot_bytes = hec_setting_count(module, "parallel.placement.memory", 0);
     }
-    s->window = hec_setting_count(module, "parallel.placement.forecast.iterations", 5);
+    s->base.window = hec_setting_count(module, "parallel.placement.forecast.iterations", 5);
     const int64_t every = hec_setting_count(module, "parallel.placement.reshard.iterations", 100);
     const bool never = hec_setting_is(module, "parallel.placement.reshard", "never");
-    s->reshard_every = never ? 0 : every;
+    s->base.reshard_every = never ? 0 : every;
 }
 
 static int64_t fixed_count(MlirOperation module, const char *key) {
@@ -211,7 +211,6 @@ struct hec_scene hec_search_scene(const struct hec_search *s, int set) {
     const int64_t least = c->layers * STEPS < hec_layers_of(&s->costs) ? 1 : STEPS_LEAST;
     return (struct hec_scene){.machine = &s->costs.machine,
                               .cost = c,
-                              .prices = &s->costs.prices,
                               .loads = &s->loads[set],
                               .layer = hec_recorded_layer(s, set),
                               .layers = layers,
@@ -219,26 +218,14 @@ struct hec_scene hec_search_scene(const struct hec_search *s, int set) {
                               .steps = steps > least ? steps : least};
 }
 
-struct hec_choice hec_search_choice(const struct hec_search *s,
-                                    const struct hec_movement *movement) {
-    return (struct hec_choice){.policy = s->policy,
-                               .even = movement->even,
-                               .overlap = movement->overlap,
-                               .slots = movement->slots,
-                               .calibrate = movement->calibrate,
-                               .window = movement->window,
-                               .reshard_every = movement->reshard_every};
-}
-
-bool hec_search_phases(const struct hec_search *s, int set, const struct hec_movement *movement,
+bool hec_search_phases(const struct hec_search *s, int set, const struct hpl_movement *movement,
                        struct hec_phases *phases) {
     const struct hec_scene scene = hec_search_scene(s, set);
-    const struct hec_choice choice = hec_search_choice(s, movement);
-    return hec_simulate(&scene, &choice, phases);
+    return hec_simulate(&scene, movement, phases);
 }
 
 // Sums phases over the sets: means per layer, and the time of an iteration.
-static bool simulate(const struct hec_search *s, const struct hec_choice *choice,
+static bool simulate(const struct hec_search *s, const struct hpl_movement *movement,
                      struct hec_phases *mean, double us[2]) {
     const int64_t layers = hec_layers_of(&s->costs);
     *mean = (struct hec_phases){0};
@@ -247,9 +234,9 @@ static bool simulate(const struct hec_search *s, const struct hec_choice *choice
         const struct hec_scene scene = hec_search_scene(s, i);
         const double count = (double)s->costs.set[i].layers;
         struct hec_phases phases;
-        if (!choice) {
+        if (!movement) {
             hec_simulate_balanced(&scene, &phases);
-        } else if (!hec_simulate(&scene, choice, &phases)) {
+        } else if (!hec_simulate(&scene, movement, &phases)) {
             return false;
         }
         hec_phases_add(mean, &phases, count / (double)layers);
@@ -262,7 +249,7 @@ static bool simulate(const struct hec_search *s, const struct hec_choice *choice
 // A choice to compare, and what its simulation says.
 struct compared {
     const struct hec_search *search;
-    struct hec_choice choice;
+    struct hpl_movement movement;
     struct hec_phases phases;
     double us[2];
     bool sound;
@@ -270,16 +257,16 @@ struct compared {
 
 static void simulate_one(void *context, int number) {
     struct compared *c = (struct compared *)context + number;
-    c->sound = simulate(c->search, &c->choice, &c->phases, c->us);
+    c->sound = simulate(c->search, &c->movement, &c->phases, c->us);
 }
 
-static bool is_same(const struct hec_choice *a, const struct hec_choice *b) {
+static bool is_same(const struct hpl_movement *a, const struct hpl_movement *b) {
     return a->overlap == b->overlap && a->slots == b->slots && a->calibrate == b->calibrate;
 }
 
-static bool is_known(const struct hec_search *s, const struct hec_choice *choice) {
+static bool is_known(const struct hec_search *s, const struct hpl_movement *choice) {
     bool known = false;
-    for (int i = 0; i < s->count; i++) known |= is_same(&s->candidate[i].choice, choice);
+    for (int i = 0; i < s->count; i++) known |= is_same(&s->candidate[i].movement, choice);
     return known;
 }
 
@@ -294,12 +281,12 @@ static void add(struct hec_search *s, const struct compared *of, int remateriali
             phases->calibrate_us + phases->reduce_us + (1 + remade) * phases->gather_us;
         const double waited = phases->calibrate_us +
                               (remade ? phases->exposed_rematerialized_us : phases->exposed_us);
-        *c = (struct hec_candidate){.choice = of->choice,
-                                    .rematerialize = remade,
+        *c = (struct hec_candidate){.movement = of->movement,
                                     .phases = *phases,
                                     .iteration_us = of->us[remade],
                                     .exposed = all > 0 ? waited / all : 0};
-        c->replica_bytes = hec_replica_bytes(&s->costs, s->policy, of->choice.slots, remade);
+        c->movement.rematerialize = remade;
+        c->replica_bytes = hec_replica_bytes(&s->costs, s->policy, of->movement.slots, remade);
         const int64_t room = s->slot_bytes ? s->slot_bytes : s->room_bytes;
         c->fits = room < 0 || c->replica_bytes <= room; // Less than nothing decides nothing.
     }
@@ -307,15 +294,15 @@ static void add(struct hec_search *s, const struct compared *of, int remateriali
 
 // Adds the choices that are not known yet, in their order, as far as there is room; those that the planner refuses, as a policy does
 // that cannot hold all experts in so few slots, are left out.
-static void consider(struct hec_search *s, const struct hec_choice *choice, int count,
+static void consider(struct hec_search *s, const struct hpl_movement *choice, int count,
                      int rematerialize) {
     struct compared compared[LISTED_MAX];
     for (int at = 0; at < count && s->count < s->most;) {
         int wanted = 0;
         for (; at < count && s->count + wanted < s->most; at++) {
             bool known = is_known(s, &choice[at]);
-            for (int k = 0; k < wanted; k++) known |= is_same(&compared[k].choice, &choice[at]);
-            if (!known) compared[wanted++] = (struct compared){.search = s, .choice = choice[at]};
+            for (int k = 0; k < wanted; k++) known |= is_same(&compared[k].movement, &choice[at]);
+            if (!known) compared[wanted++] = (struct compared){.search = s, .movement = choice[at]};
         }
         hec_in_parallel(wanted, simulate_one, compared);
         for (int i = 0; i < wanted; i++) {
@@ -357,9 +344,10 @@ static int with_calibration(const struct hec_search *s, int chosen) {
     const struct hec_candidate *c = &s->candidate[chosen];
     for (int i = 0; i < s->count && !s->recorded; i++) {
         const struct hec_candidate *other = &s->candidate[i];
-        if (other->choice.calibrate != HEC_CALIBRATE_NEVER &&
-            other->choice.overlap == c->choice.overlap && other->choice.slots == c->choice.slots &&
-            other->rematerialize == c->rematerialize && other->fits == c->fits &&
+        if (other->movement.calibrate != HPL_CALIBRATES_NEVER &&
+            other->movement.overlap == c->movement.overlap &&
+            other->movement.slots == c->movement.slots &&
+            other->movement.rematerialize == c->movement.rematerialize && other->fits == c->fits &&
             other->iteration_us <= (1 + surprise) * c->iteration_us)
             return i;
     }
@@ -388,7 +376,7 @@ static int rematerializes(MlirOperation module, const struct hec_search *s) {
     return hec_setting_is(module, "parallel.placement.rematerialize", "true");
 }
 
-static void vary_slots(MlirOperation module, struct hec_search *s, struct hec_choice c,
+static void vary_slots(MlirOperation module, struct hec_search *s, struct hpl_movement c,
                        int rematerialize) {
     // Policies that keep nothing at owners need room for all experts.
     const int64_t devices = s->costs.machine.nodes * s->costs.machine.devices;
@@ -396,7 +384,7 @@ static void vary_slots(MlirOperation module, struct hec_search *s, struct hec_ch
     int64_t value[LISTED_MAX] = {1, 2, 3, 4, 6, 8, 12, 16, share, share + 1, 2 * share};
     const int given = hec_setting_listed(module, "parallel.placement.memory", value, LISTED_MAX);
     const int usual = hpl_from_shards(s->policy) ? 11 : 8;
-    struct hec_choice choice[LISTED_MAX];
+    struct hpl_movement choice[LISTED_MAX];
     int count = 0;
     for (int i = 0; i < (given ? given : usual); i++) {
         c.slots = value[i];
@@ -405,7 +393,7 @@ static void vary_slots(MlirOperation module, struct hec_search *s, struct hec_ch
     consider(s, choice, count, rematerialize);
 }
 
-static void vary_overlap(MlirOperation module, struct hec_search *s, struct hec_choice c,
+static void vary_overlap(MlirOperation module, struct hec_search *s, struct hpl_movement c,
                          int rematerialize) {
     const int64_t t = c.overlap;
     int64_t value[LISTED_MAX] = {t / 4,     t / 2,     3 * t / 4, t + 1,
@@ -413,7 +401,7 @@ static void vary_overlap(MlirOperation module, struct hec_search *s, struct hec_
     const int given = hec_setting_listed(module, "parallel.placement.overlap", value, LISTED_MAX),
               usual = 8;
     const int count = given ? given : usual;
-    struct hec_choice choice[LISTED_MAX];
+    struct hpl_movement choice[LISTED_MAX];
     for (int i = 0; i < count; i++) {
         c.overlap = value[i] < most_experts(s) ? value[i] : most_experts(s);
         choice[i] = c;
@@ -444,18 +432,15 @@ static void find_candidates(MlirOperation module, struct hec_search *s, int64_t 
     const bool calibrate =
         s->policy->calibrates && !hec_setting_is(module, "parallel.placement.calibrate", "false");
     const int rematerialize = rematerializes(module, s);
-    struct hec_choice c = {.policy = s->policy,
-                           .even = s->even,
-                           .window = s->window,
-                           .reshard_every = s->reshard_every};
+    struct hpl_movement c = s->base;
     c.overlap = overlap;
-    c.calibrate = calibrate ? HEC_CALIBRATE_WORTH : HEC_CALIBRATE_NEVER;
+    c.calibrate = calibrate ? HPL_CALIBRATES_WORTH : HPL_CALIBRATES_NEVER;
     c.slots = fixed_count(module, "parallel.placement.memory");
     s->uses_overlap = s->policy->calibrates; // The planner's own two policies.
     s->uses_slots = uses_slots(s);
     s->most = most_candidates(s);
     for (int round = 0; round < ROUNDS; round++) {
-        const struct hec_choice before = c;
+        const struct hpl_movement before = c;
         if (s->fixed_slots || !s->uses_slots) {
             consider(s, &c, 1, rematerialize);
         } else {
@@ -463,19 +448,19 @@ static void find_candidates(MlirOperation module, struct hec_search *s, int64_t 
         }
         if (s->count == 0) return;
         choose(s);
-        c.slots = s->candidate[s->chosen].choice.slots;
+        c.slots = s->candidate[s->chosen].movement.slots;
         if (!s->fixed_overlap && s->uses_overlap) vary_overlap(module, s, c, rematerialize);
         choose(s);
-        c = s->candidate[s->chosen].choice;
+        c = s->candidate[s->chosen].movement;
         if (c.overlap == before.overlap && c.slots == before.slots) break;
     }
-    c = s->candidate[s->chosen].choice;
-    c.calibrate = HEC_CALIBRATE_NEVER;
+    c = s->candidate[s->chosen].movement;
+    c.calibrate = HPL_CALIBRATES_NEVER;
     if (!s->fixed_calibrate && calibrate) consider(s, &c, 1, rematerialize);
 }
 
 static bool find_baselines(struct hec_search *s) {
-    const struct hec_choice ep = {.policy = hpl_policy_find("ep"), .even = true, .window = 1};
+    const struct hpl_movement ep = {.policy = "ep", .even = true, .window = 1};
     double us[2];
     if (!simulate(s, &ep, &s->expert_parallel, us)) return false;
     s->expert_parallel_us = us[0];
@@ -499,6 +484,8 @@ static int64_t among_listed(MlirOperation module, int64_t overlap) {
 static bool prepare(MlirOperation module, struct hec_arena *arena, struct hec_search *s) {
     *s = (struct hec_search){0};
     if (!hec_costs_of(module, &s->costs) || !read_policy(module, s)) return false;
+    strcpy(s->base.policy, s->policy->name);
+    hec_set_prices(&s->base, &s->costs.machine, s->costs.set, s->costs.count);
     read_settings(module, s);
     find_fits(s);
     return hec_recorded_read(module, arena, s);
@@ -556,31 +543,4 @@ bool hec_search(MlirOperation module, struct hec_arena *arena, struct hec_search
     }
     choose(s);
     return true;
-}
-
-struct hec_movement hec_search_movement(const struct hec_search *s) {
-    const struct hec_candidate *c = &s->candidate[s->chosen];
-    const struct hec_prices *prices = &s->costs.prices;
-    struct hec_movement movement = {
-        .even = s->even,
-        .overlap = c->choice.overlap,
-        .slots = c->choice.slots,
-        .calibrate = c->choice.calibrate,
-        .rematerialize = c->rematerialize,
-        .window = s->window,
-        .reshard_every = s->reshard_every,
-        .gather_hidden_first = prices->hidden.gather_first,
-        .gather_hidden = prices->hidden.gather,
-        .reduce_hidden_first = prices->hidden.reduce_first,
-        .reduce_hidden = prices->hidden.reduce,
-        .row_compute = prices->costs.row_compute,
-        .row_send = prices->costs.row_send,
-        .row_cross = prices->costs.row_cross,
-        .chunk_send = prices->costs.chunk_send,
-        .grad_send = prices->costs.grad_send,
-        .chunk_near = prices->costs.chunk_near,
-        .chunk_bytes = prices->chunk_bytes,
-    };
-    strncpy(movement.policy, s->policy->name, HEC_POLICY_NAME - 1);
-    return movement;
 }

@@ -15,8 +15,7 @@ extern const double hec_assumed_skew, hec_assumed_drift, hec_assumed_bias;
 
 // Choices of one candidate, and what they give, all sets together.
 struct hec_candidate {
-    struct hec_choice choice;
-    bool rematerialize;
+    struct hpl_movement movement;
     struct hec_phases phases; // Means per layer.
     double iteration_us;      // All layers of all sets, and what is no expert's.
     int64_t replica_bytes;    // On one device: runtime/plan/slots.h.
@@ -27,12 +26,11 @@ struct hec_candidate {
 struct hec_search {
     struct hec_costs costs;
     const struct hpl_policy *policy;
-    bool even;
+    struct hpl_movement base; // What all candidates have in common.
     // What the user fixed.
     bool uses_overlap, uses_slots; // Whether t and m mean anything to the policy.
     bool fixed_overlap, fixed_slots, fixed_calibrate, fixed_rematerialize;
-    int64_t slot_bytes; // placement.memory in bytes; 0: not given so.
-    int64_t window, reshard_every;
+    int64_t slot_bytes;     // placement.memory in bytes; 0: not given so.
     const char *recorded;   // Path; NULL: loads are assumed.
     int64_t recorded_times; // Iterations in it, microbatches counted.
     struct loads *loads;    // [sets] one for all with recorded loads.
@@ -58,14 +56,12 @@ bool hec_search(MlirOperation module, struct hec_arena *arena, struct hec_search
 // False after a report.
 bool hec_search_prepare(MlirOperation module, struct hec_arena *arena, struct hec_search *search);
 
-// What one set is simulated with, and with which choices.
+// What one set is simulated with.
 struct hec_scene hec_search_scene(const struct hec_search *search, int set);
-struct hec_choice hec_search_choice(const struct hec_search *search,
-                                    const struct hec_movement *movement);
 
 // The phases of one set under given choices. False: the planner refuses them.
 bool hec_search_phases(const struct hec_search *search, int set,
-                       const struct hec_movement *movement, struct hec_phases *phases);
+                       const struct hpl_movement *movement, struct hec_phases *phases);
 
 // What replicas of one set take on one device (runtime/plan/slots.h).
 struct hpl_slots hec_slots_of(const struct hec_costs *costs, const struct hec_set_cost *set,
@@ -76,8 +72,5 @@ struct hpl_slots hec_slots_of(const struct hec_costs *costs, const struct hec_se
 int64_t hec_replica_bytes(const struct hec_costs *costs, const struct hpl_policy *policy,
                           int64_t slots, bool rematerialize);
 int64_t hec_owned_bytes(const struct hec_costs *costs, bool spread);
-
-// The chosen candidate as attributes of the module's choices.
-struct hec_movement hec_search_movement(const struct hec_search *search);
 
 #endif

@@ -191,79 +191,42 @@ int64_t hec_fitting(const struct hec_machine *m, double us, int64_t bytes) {
     return count > 0 ? (int64_t)count : 0;
 }
 
-static struct hec_hidden hidden_of(const struct hec_machine *machine,
-                                   const struct hec_set_cost *cost) {
-    return (struct hec_hidden){
-        .gather_first = hec_fitting(machine, cost->window_us, cost->chunk_bytes),
-        .gather = hec_fitting(machine, hec_early_window_us(cost), cost->chunk_bytes),
-        .reduce_first = hec_fitting(machine, cost->reduce_window_us, cost->grad_bytes),
-        .reduce = hec_fitting(machine, hec_late_window_us(cost), cost->grad_bytes),
-    };
-}
-
 // A time as a price. Of a link that is slower than any, the dearest.
 static int64_t price_of(double picoseconds) {
     return picoseconds < (double)HPL_PRICE_MAX ? (int64_t)picoseconds + 1 : HPL_PRICE_MAX;
 }
 
-static struct hpl_costs costs_of(const struct hec_machine *m, const struct hec_set_cost *cost) {
-    const bool several = m->nodes > 1;
-    const double near = 1e12 / m->intra_bandwidth; // Of a byte.
-    const double far = several ? 1e12 / m->inter_bandwidth : near;
-    return (struct hpl_costs){
-        .row_compute = price_of(1e6 * cost->row_forward_us),
-        .row_send = price_of(near * (double)cost->row_bytes),
-        .row_cross = several ? price_of(far * (double)cost->row_bytes) : 0,
-        .chunk_send = price_of(far * (double)cost->chunk_bytes),
-        .grad_send = several ? price_of(far * (double)cost->grad_bytes) : 0,
-        .chunk_near = several ? price_of(near * (double)cost->chunk_bytes) : 0,
-    };
-}
-
-static void raise(int64_t *to, int64_t value) {
-    if (value > *to) *to = value;
+static void raise(int64_t *to, double picoseconds) {
+    const int64_t price = price_of(picoseconds);
+    if (price > *to) *to = price;
 }
 
 static void lower(int64_t *to, int64_t value) {
     if (value < *to) *to = value;
 }
 
-struct hec_prices hec_prices_of(const struct hec_machine *machine, const struct hec_set_cost *set,
-                                int count) {
-    struct hec_prices all = {.hidden = {INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX}};
+void hec_set_prices(struct hpl_movement *p, const struct hec_machine *m,
+                    const struct hec_set_cost *set, int count) {
+    const bool several = m->nodes > 1;
+    const double near = 1e12 / m->intra_bandwidth; // Of a byte.
+    const double far = several ? 1e12 / m->inter_bandwidth : near;
+    p->gather_hidden_first = p->gather_hidden = INT32_MAX;
+    p->reduce_hidden_first = p->reduce_hidden = INT32_MAX;
     for (int i = 0; i < count; i++) {
-        const struct hec_hidden hidden = hidden_of(machine, &set[i]);
-        const struct hpl_costs costs = costs_of(machine, &set[i]);
-        lower(&all.hidden.gather_first, hidden.gather_first);
-        lower(&all.hidden.gather, hidden.gather);
-        lower(&all.hidden.reduce_first, hidden.reduce_first);
-        lower(&all.hidden.reduce, hidden.reduce);
-        raise(&all.costs.row_compute, costs.row_compute);
-        raise(&all.costs.row_send, costs.row_send);
-        raise(&all.costs.row_cross, costs.row_cross);
-        raise(&all.costs.chunk_send, costs.chunk_send);
-        raise(&all.costs.grad_send, costs.grad_send);
-        raise(&all.costs.chunk_near, costs.chunk_near);
-        raise(&all.chunk_bytes, set[i].chunk_bytes);
+        const struct hec_set_cost *c = &set[i];
+        lower(&p->gather_hidden_first, hec_fitting(m, c->window_us, c->chunk_bytes));
+        lower(&p->gather_hidden, hec_fitting(m, hec_early_window_us(c), c->chunk_bytes));
+        lower(&p->reduce_hidden_first, hec_fitting(m, c->reduce_window_us, c->grad_bytes));
+        lower(&p->reduce_hidden, hec_fitting(m, hec_late_window_us(c), c->grad_bytes));
+        raise(&p->row_compute, 1e6 * c->row_forward_us);
+        raise(&p->row_send, near * (double)c->row_bytes);
+        raise(&p->chunk_send, far * (double)c->chunk_bytes);
+        if (c->chunk_bytes > p->chunk_bytes) p->chunk_bytes = c->chunk_bytes;
+        if (!several) continue;
+        raise(&p->row_cross, far * (double)c->row_bytes);
+        raise(&p->grad_send, far * (double)c->grad_bytes);
+        raise(&p->chunk_near, near * (double)c->chunk_bytes);
     }
-    return all;
-}
-
-struct hec_prices hec_prices_said(const struct hec_movement *m) {
-    return (struct hec_prices){
-        .hidden = {.gather_first = m->gather_hidden_first,
-                   .gather = m->gather_hidden,
-                   .reduce_first = m->reduce_hidden_first,
-                   .reduce = m->reduce_hidden},
-        .costs = {.row_compute = m->row_compute,
-                  .row_send = m->row_send,
-                  .row_cross = m->row_cross,
-                  .chunk_send = m->chunk_send,
-                  .grad_send = m->grad_send,
-                  .chunk_near = m->chunk_near},
-        .chunk_bytes = m->chunk_bytes,
-        .window_bytes = m->window_bytes,
-    };
 }
 
 bool hec_costs_of(MlirOperation module, struct hec_costs *costs) {
@@ -277,7 +240,6 @@ bool hec_costs_of(MlirOperation module, struct hec_costs *costs) {
         if (!check_sizes(module, sites.site[i].set)) return false;
         find_set(module, &costs->machine, &sites.site[i], &costs->set[i]);
     }
-    costs->prices = hec_prices_of(&costs->machine, costs->set, costs->count);
     static const char *const entry[] = {"forward", "backward"};
     for (int i = 0; i < 2; i++) {
         const MlirOperation func = hec_find_symbol(module, HEC_STR(entry[i]));

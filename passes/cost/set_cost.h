@@ -40,33 +40,18 @@ static inline double hec_late_window_us(const struct hec_set_cost *cost) {
     return cost->reduce_window_us + experts;
 }
 
-// Chunks entering a node that a window hides: parameters of the first layer and of the others, gradients
-// likewise. Of replicas that are kept until backward.
-struct hec_hidden {
-    int64_t gather_first, gather, reduce_first, reduce;
-};
-
 // How many of `bytes` each fit over the network of a node, or of the only node, in a time.
 int64_t hec_fitting(const struct hec_machine *machine, double us, int64_t bytes);
 
-// What a program's planner is told, one for all sets: what windows hide is that of the set that hides
+// Sets what a program's planner is told, one for all sets: what windows hide is that of the set that hides
 // least, and prices, in picoseconds, are those of the dearest.
-struct hec_prices {
-    struct hec_hidden hidden;
-    struct hpl_costs costs;
-    int64_t chunk_bytes, window_bytes;
-};
-
-struct hec_prices hec_prices_of(const struct hec_machine *machine, const struct hec_set_cost *set,
-                                int count);
-// As the module's choices say it, which a plan file may have given.
-struct hec_prices hec_prices_said(const struct hec_movement *movement);
+void hec_set_prices(struct hpl_movement *movement, const struct hec_machine *machine,
+                    const struct hec_set_cost *set, int count);
 
 struct hec_costs {
     struct hec_machine machine;
     int count;
     struct hec_set_cost set[HEC_SITES_MAX];
-    struct hec_prices prices;
     double dense_us;     // All computation that is no expert's, forward and backward.
     int64_t dense_bytes; // Parameters, gradients and states that every device has.
     int64_t saved_bytes; // Kept from forward to backward: most of the arena.

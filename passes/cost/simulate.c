@@ -15,14 +15,10 @@ struct counting {
 };
 
 static void begin(struct counting *s, const struct hec_scene *scene,
-                  const struct hec_choice *choice) {
-    hec_stage_begin(&s->stage, scene, choice);
+                  const struct hpl_movement *movement) {
+    hec_stage_begin(&s->stage, scene, movement);
     s->rows = hec_rows_take(&s->stage);
     s->chunks = hec_chunks_take(&s->stage);
-}
-
-static bool is_exact(const struct hec_choice *choice) {
-    return choice->policy->when == HPL_WHEN_EXACT;
 }
 
 // ---- counting
@@ -68,7 +64,7 @@ static double chunks_us(struct counting *s, const struct hpl_plan *plan, int64_t
 // calibration adds comes by itself, and has been waited for.
 static void add_movement(struct counting *s, int64_t layer, struct hec_phases *step) {
     const struct hec_set_cost *cost = s->stage.scene->cost;
-    const bool exact = is_exact(s->stage.choice), first = layer == 0;
+    const bool exact = s->stage.episode.policy->when == HPL_WHEN_EXACT, first = layer == 0;
     const double window = exact ? cost->exact_window_us : cost->window_us;
     const double early = exact || first ? window : hec_early_window_us(cost);
     const double late = first ? cost->reduce_window_us : hec_late_window_us(cost);
@@ -76,7 +72,7 @@ static void add_movement(struct counting *s, int64_t layer, struct hec_phases *s
                                 cost->chunk_bytes, step);
     double regather_us = chunks_us(s, &s->stage.plan, cost->chunk_bytes, step);
     step->reduce_us = chunks_us(s, &s->stage.plan, cost->grad_bytes, step);
-    if (s->stage.choice->policy->collective == HPL_COLLECTIVE_EXCHANGE)
+    if (s->stage.episode.policy->collective == HPL_COLLECTIVE_EXCHANGE)
         step->gather_us = regather_us = 0; // Copies stay.
     step->exposed_us = above(step->gather_us, early) + above(step->reduce_us, late);
     step->exposed_rematerialized_us = above(step->gather_us, window);
@@ -132,10 +128,10 @@ void hec_phases_add(struct hec_phases *to, const struct hec_phases *from, double
     for (size_t i = 0; i < sizeof *to / sizeof *sum; i++) sum[i] += factor * part[i];
 }
 
-bool hec_simulate(const struct hec_scene *scene, const struct hec_choice *choice,
+bool hec_simulate(const struct hec_scene *scene, const struct hpl_movement *movement,
                   struct hec_phases *phases) {
     struct counting s;
-    begin(&s, scene, choice);
+    begin(&s, scene, movement);
     const int64_t times = (int64_t)scene->loads->iterations * scene->loads->microbatches;
     const int64_t usable = times > 1 ? times - 1 : 1; // The first has no forecast but itself.
     const int64_t all = usable * scene->layers;

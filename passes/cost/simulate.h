@@ -7,17 +7,6 @@
 #include "runtime/plan/loads/loads.h"
 #include "runtime/plan/policy.h"
 
-// Choices that are compared.
-struct hec_choice {
-    const struct hpl_policy *policy;
-    bool even; // Rows are split evenly over holders, where a policy of ours places them.
-    int64_t overlap, slots;
-    enum hec_calibrate calibrate;
-    int64_t window;
-    int64_t
-        reshard_every; // Iterations that a placement is kept, of policies that keep theirs; 0: all.
-};
-
 // Microseconds of one layer and iteration, and what they come from: means over the layer-steps that
 // were simulated, of the busiest device or node in each.
 struct hec_phases {
@@ -52,7 +41,6 @@ void hec_phases_add(struct hec_phases *to, const struct hec_phases *from, double
 struct hec_scene {
     const struct hec_machine *machine;
     const struct hec_set_cost *cost;
-    const struct hec_prices *prices;
     const struct loads *loads;
     int64_t layer, layers;
     const int32_t *owner;
@@ -60,7 +48,7 @@ struct hec_scene {
 };
 
 // False: memory ran out, or the planner refused the numbers.
-bool hec_simulate(const struct hec_scene *scene, const struct hec_choice *choice,
+bool hec_simulate(const struct hec_scene *scene, const struct hpl_movement *movement,
                   struct hec_phases *phases);
 
 // The same with every expert's rows spread evenly over all devices and no replicas: what perfectly

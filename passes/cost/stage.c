@@ -1,6 +1,7 @@
 // Counts from loads, plans by the episode that programs run.
 #include "passes/cost/stage.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/plan/plan.h"
@@ -44,33 +45,16 @@ static const uint32_t *counts(void *context, int32_t layer, int32_t back) {
 
 static void begin_episode(struct hec_stage *s, int32_t holders) {
     const struct hec_set_cost *cost = s->scene->cost;
-    const struct hec_choice *choice = s->choice;
-    const struct hec_prices *prices = s->scene->prices;
+    const struct hpl_sizes sizes = {cost->chunk_bytes, cost->grad_bytes, cost->row_bytes};
     s->episode = (struct hpl_episode){
         .topology = &s->topology,
-        .policy = choice->policy,
-        .split = hpl_episode_split(choice->policy, choice->even),
-        .calibrates = (enum hpl_calibrates)choice->calibrate,
         .layers = (int32_t)s->scene->layers,
         .experts = cost->experts,
-        .window = (int32_t)choice->window,
         .counts = counts,
         .context = s,
         .owner = s->scene->owner,
     };
-    hpl_episode_terms(&s->episode,
-                      &(struct hpl_stakes){
-                          .slots = choice->slots,
-                          .entries = choice->overlap,
-                          .chunk_bytes = prices->chunk_bytes,
-                          .window_bytes = prices->window_bytes,
-                          .param_bytes = cost->chunk_bytes,
-                          .grad_bytes = cost->grad_bytes,
-                          .row_bytes = cost->row_bytes,
-                          .gather_hidden = {prices->hidden.gather_first, prices->hidden.gather},
-                          .reduce_hidden = {prices->hidden.reduce_first, prices->hidden.reduce},
-                          .costs = prices->costs,
-                      });
+    if (!hpl_episode_move(&s->episode, s->movement, &sizes)) abort(); // The policy was found.
     const size_t bytes = hpl_episode_bytes(&s->episode, holders);
     struct hpl_work work = {.at = hec_arena_alloc(&s->arena, bytes, 1)};
     work.end = work.at + bytes;
@@ -78,8 +62,8 @@ static void begin_episode(struct hec_stage *s, int32_t holders) {
 }
 
 void hec_stage_begin(struct hec_stage *s, const struct hec_scene *scene,
-                     const struct hec_choice *choice) {
-    *s = (struct hec_stage){.scene = scene, .choice = choice};
+                     const struct hpl_movement *movement) {
+    *s = (struct hec_stage){.scene = scene, .movement = movement};
     set_topology(s);
     const int32_t experts = s->scene->cost->experts, devices = s->topology.devices;
     const int32_t holders = experts * devices;
@@ -99,11 +83,11 @@ void hec_stage_begin(struct hec_stage *s, const struct hec_scene *scene,
 // A placement that is kept for many iterations, in the middle of its time; owners have moved with it. The
 // file may begin later.
 static enum hpl_status place_rarely(struct hec_stage *s, int32_t layer, int64_t at) {
-    const int64_t made = at - s->choice->reshard_every / 2;
+    const int64_t made = at - s->movement->reshard_every / 2;
     const int32_t *owner = s->scene->owner + (int64_t)layer * s->plan.experts;
     enum hpl_status status = hpl_plan_of_owners(&s->plan, s->plan.experts, owner);
     s->now = made > 1 ? made : 1;
-    if (status == HPL_OK && s->choice->reshard_every > 0 && at > 0)
+    if (status == HPL_OK && s->movement->reshard_every > 0 && at > 0)
         status = hpl_episode_place_anew(&s->episode, layer, &s->plan);
     s->now = at;
     memset(s->chunks, 0, sizeof *s->chunks * (size_t)s->topology.devices);
@@ -113,7 +97,7 @@ static enum hpl_status place_rarely(struct hec_stage *s, int32_t layer, int64_t 
 
 static enum hpl_status place(struct hec_stage *s, int32_t layer, int64_t at) {
     const int32_t experts = s->plan.experts;
-    const bool rarely = s->choice->policy->when == HPL_WHEN_PERIODIC;
+    const bool rarely = s->episode.policy->when == HPL_WHEN_PERIODIC;
     if (rarely && !s->placed) return place_rarely(s, layer, at);
     memcpy(s->owner, s->scene->owner + (int64_t)layer * experts,
            (size_t)experts * sizeof *s->owner);

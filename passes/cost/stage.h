@@ -9,8 +9,8 @@
 
 // One set's episode, and the plan that was made last.
 struct hec_stage {
-    const struct hec_scene *scene; // Borrowed, as the choice is.
-    const struct hec_choice *choice;
+    const struct hec_scene *scene; // Borrowed, as the movement is.
+    const struct hpl_movement *movement;
     struct hec_arena arena;
     struct hpl_topology topology;
     struct hpl_episode episode;
@@ -29,7 +29,7 @@ struct hec_stage {
 
 // Memory is the stage's own until hec_stage_free.
 void hec_stage_begin(struct hec_stage *stage, const struct hec_scene *scene,
-                     const struct hec_choice *choice);
+                     const struct hpl_movement *movement);
 void hec_stage_free(struct hec_stage *stage);
 
 // Makes the plan of the layer at time `at` of the loads (iterations and their microbatches, one after the other),

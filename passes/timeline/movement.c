@@ -152,8 +152,8 @@ static int32_t add_loads(struct hec_mover *m, const struct hpl_plan *plan,
 // ---- plans
 
 static bool finds_schedule(struct hec_mover *m, const struct hpl_plan *plan) {
-    if (hpl_schedule_of(m->choice.policy, &m->stage.topology, m->stage.owner, plan, m->segments,
-                        &m->schedule, &m->work) != HPL_OK)
+    if (hpl_schedule_of(m->stage.episode.policy, &m->stage.topology, m->stage.owner, plan,
+                        m->segments, &m->schedule, &m->work) != HPL_OK)
         return false;
     find_parents(m);
     return true;
@@ -163,10 +163,10 @@ static bool finds_schedule(struct hec_mover *m, const struct hpl_plan *plan) {
 // where nothing moves.
 static bool add_chunks(struct hec_mover *m, const struct hpl_plan *plan, const char *what,
                        int32_t layer, int32_t *gather, int32_t *reduce) {
-    const enum hpl_collective collective = m->choice.policy->collective;
+    const enum hpl_collective collective = m->stage.episode.policy->collective;
     const struct kind there = {HEC_LANE_GATHER, what, layer, m->cost->chunk_bytes, false};
     const struct kind back = {HEC_LANE_REDUCE, "gradients", layer, m->cost->grad_bytes, true};
-    const bool shards = hpl_from_shards(m->choice.policy);
+    const bool shards = hpl_from_shards(m->stage.episode.policy);
     *gather = -1;
     if (!shards && plan->first[plan->experts] == plan->experts) return true;
     if (!hec_has_pairs(m) || collective == HPL_COLLECTIVE_ALL_GATHER) {
@@ -190,13 +190,14 @@ static bool add_chunks(struct hec_mover *m, const struct hpl_plan *plan, const c
 // cut there are none.
 static enum hpl_status with_owners(const struct hec_mover *m, struct hpl_plan *to,
                                    const struct hpl_plan *plan) {
-    return hpl_from_shards(m->choice.policy) ? hpl_plan_copy(to, plan)
-                                             : hpl_plan_with_owners(to, plan, m->stage.owner);
+    return hpl_from_shards(m->stage.episode.policy)
+               ? hpl_plan_copy(to, plan)
+               : hpl_plan_with_owners(to, plan, m->stage.owner);
 }
 
 // Gradients of copies that stay add up by themselves until the last iteration of a step.
 static bool sums_wait(const struct hec_mover *m, const struct hec_traffic *t) {
-    return m->choice.policy->collective == HPL_COLLECTIVE_EXCHANGE &&
+    return m->stage.episode.policy->collective == HPL_COLLECTIVE_EXCHANGE &&
            (t->iteration + 1) % m->iterations != 0;
 }
 

@@ -6,7 +6,7 @@
 #include "runtime/plan/plan.h"
 
 static bool lasts(const struct hec_mover *m) {
-    return m->choice.policy->when == HPL_WHEN_PERIODIC;
+    return m->stage.episode.policy->when == HPL_WHEN_PERIODIC;
 }
 
 static int64_t times(const struct hec_mover *m) {
@@ -15,7 +15,7 @@ static int64_t times(const struct hec_mover *m) {
 
 int64_t hec_time_of(const struct hec_mover *m, int64_t iteration) {
     const int64_t all = times(m), at = m->begins + iteration;
-    const int64_t first = m->choice.window < all ? m->choice.window : all - 1;
+    const int64_t first = m->movement.window < all ? m->movement.window : all - 1;
     return at < all ? at : first + (at - first) % (all - first);
 }
 
@@ -87,7 +87,7 @@ bool hec_owners_begin(struct hec_mover *m, int64_t at) {
             return false;
     }
     m->stage.placed = m->placed;
-    return m->choice.reshard_every == 0 || hec_owners_change(m, at, &chunks);
+    return m->movement.reshard_every == 0 || hec_owners_change(m, at, &chunks);
 }
 
 // ---- all of it

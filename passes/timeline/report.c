@@ -15,7 +15,7 @@ enum { STEPS_SHOWN = 16 };
 struct report {
     FILE *out;
     const struct hec_search *search;
-    const struct hec_movement *movement;
+    const struct hpl_movement *movement;
     const struct hec_step_time *step;
     int64_t steps;
     const double *carried;
@@ -133,7 +133,7 @@ static void print_memory(const struct report *r) {
 static bool simulate(MlirOperation module, int64_t steps, bool json, struct hec_arena *arena,
                      const struct hec_search *search, FILE *out, FILE *trace) {
     const struct hec_machine *m = &search->costs.machine;
-    const struct hec_movement movement = hec_timeline_movement(module);
+    const struct hpl_movement movement = hec_timeline_movement(module);
     struct hec_step_time *step = hec_arena_alloc(arena, (size_t)steps, sizeof *step);
     double *carried =
         hec_arena_alloc(arena, (size_t)(2 * m->nodes * (m->devices + 1)), sizeof *carried);

@@ -67,9 +67,9 @@ static json_t *memory_json(const struct hec_timeline_request *request) {
                      c->machine.memory);
 }
 
-static json_t *movement_json(const struct hec_movement *movement) {
+static json_t *movement_json(const struct hpl_movement *movement) {
     if (!movement->policy[0]) return json_null();
-    struct hec_movement m = *movement;
+    struct hpl_movement m = *movement;
     json_t *all =
         json_pack("{s:s, s:b, s:b, s:s}", "policy", m.policy, "even", (int)m.even, "rematerialize",
                   (int)m.rematerialize, "calibrate", hec_calibrate_name(m.calibrate));

@@ -50,7 +50,7 @@ void hec_run_reshard(struct run *r, int32_t device, const struct hec_action *a) 
 // When the forecast is full.
 static int64_t first_time(const struct hec_mover *m) {
     const int64_t last = (int64_t)m->scene.loads->iterations * m->scene.loads->microbatches - 1;
-    const int64_t first = m->choice.window > 1 ? m->choice.window : 1;
+    const int64_t first = m->movement.window > 1 ? m->movement.window : 1;
     return first < last ? first : last;
 }
 
@@ -60,7 +60,7 @@ bool hec_run_place(struct run *r, int i) {
     double chunks;
     if (!hec_owners_begin(m, made > first ? made : first)) return false;
     if (m->begins > 0) r->changed = -interval(r) / 2;
-    const bool ages = m->choice.policy->calibrates && interval(r) > 0 && made >= first;
+    const bool ages = m->stage.episode.policy->calibrates && interval(r) > 0 && made >= first;
     return !ages || hec_owners_change(m, made, &chunks);
 }
 

@@ -6,10 +6,10 @@
 #include "passes/pipeline.h"
 #include "passes/timeline/timeline.h"
 
-struct hec_movement hec_timeline_movement(MlirOperation module) {
-    struct hec_movement movement;
+struct hpl_movement hec_timeline_movement(MlirOperation module) {
+    struct hpl_movement movement;
     if (hec_moves_experts(module) && hec_movement_read(module, &movement)) return movement;
-    return (struct hec_movement){.slots = 0};
+    return (struct hpl_movement){.slots = 0};
 }
 
 // Copies that stay have all that an owner has.
@@ -22,7 +22,7 @@ static int64_t copies_bytes(const struct hec_costs *c, const struct hpl_policy *
 }
 
 struct hec_device_bytes hec_timeline_bytes(const struct hec_search *search,
-                                           const struct hec_movement *movement) {
+                                           const struct hpl_movement *movement) {
     const struct hec_costs *c = &search->costs;
     struct hec_device_bytes b = {.all = c->dense_bytes + c->saved_bytes};
     if (!c->count) return b;
@@ -52,7 +52,7 @@ static int64_t enough(int64_t steps, int64_t iterations) {
 
 static bool score_of(MlirOperation module, int64_t wanted, bool coarse, struct hec_arena *arena,
                      const struct hec_search *search, struct hec_step_score *score) {
-    const struct hec_movement movement = hec_timeline_movement(module);
+    const struct hpl_movement movement = hec_timeline_movement(module);
     const struct hec_costs *costs = &search->costs;
     const double devices = (double)(costs->machine.nodes * costs->machine.devices);
     struct hec_script script;

@@ -338,7 +338,7 @@ static double plan_us(const struct run *r, const struct hec_set_cost *c) {
 
 static void take_set(struct run *r, int i) {
     const struct hec_search *s = r->request->search;
-    const struct hec_movement *movement = r->request->movement;
+    const struct hpl_movement *movement = r->request->movement;
     const struct hec_set_cost *c = &s->costs.set[i];
     struct hec_mover *m = &r->mover[i];
     *m = (struct hec_mover){
@@ -350,15 +350,12 @@ static void take_set(struct run *r, int i) {
         .sums = r->sums_alone,
         .begins = r->request->begins,
         .scene = hec_search_scene(s, i),
-        .choice = hec_search_choice(s, movement),
+        .movement = *movement,
     };
     m->owner = hec_arena_alloc(&r->arena, (size_t)(c->layers * c->experts), sizeof *m->owner);
     memcpy(m->owner, m->scene.owner, (size_t)(c->layers * c->experts) * sizeof *m->owner);
     m->scene.owner = m->owner;
-    if (m->moves) {
-        m->prices = hec_prices_said(movement);
-        m->scene.prices = &m->prices;
-    }
+    if (!m->moves) strcpy(m->movement.policy, s->policy->name);
     hec_mover_begin(m);
     if (!hec_run_place(r, i)) r->failed = true;
     r->plan_us[i] = plan_us(r, c);

@@ -45,7 +45,7 @@ struct hec_watcher {
 struct hec_timeline_request {
     MlirOperation module; // Placed.
     const struct hec_search *search;
-    const struct hec_movement *movement;
+    const struct hpl_movement *movement;
     const struct hec_watcher *watcher; // NULL: nobody.
     int64_t steps;
     int64_t begins; // The time of the loads to begin with; what lasts is half an interval old then.
@@ -65,7 +65,7 @@ struct hec_step_time {
 };
 
 // What the module says of movement; zeros where nothing moves.
-struct hec_movement hec_timeline_movement(MlirOperation module);
+struct hpl_movement hec_timeline_movement(MlirOperation module);
 
 // What a device must remember.
 struct hec_device_bytes {
@@ -73,7 +73,7 @@ struct hec_device_bytes {
     int64_t all;             // These, the dense part, and what is kept for backward.
 };
 struct hec_device_bytes hec_timeline_bytes(const struct hec_search *search,
-                                           const struct hec_movement *movement);
+                                           const struct hpl_movement *movement);
 
 // Layers of the set that has most; 0: no experts.
 int64_t hec_timeline_layers(const struct hec_search *search);

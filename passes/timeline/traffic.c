@@ -20,7 +20,7 @@ static struct hpl_plan take_plan(struct hec_mover *m) {
 }
 
 void hec_mover_begin(struct hec_mover *m) {
-    hec_stage_begin(&m->stage, &m->scene, &m->choice);
+    hec_stage_begin(&m->stage, &m->scene, &m->movement);
     struct hec_arena *arena = &m->stage.arena;
     const struct hpl_topology *t = &m->stage.topology;
     const size_t devices = (size_t)t->devices, nodes = (size_t)t->nodes;

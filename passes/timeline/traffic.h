@@ -24,7 +24,7 @@ struct hec_traffic {
     int32_t exchange, gather, added, again, reduce;
 };
 
-// One set of experts. Zeros but for what the caller gives, up to the choice.
+// One set of experts. Zeros but for what the caller gives, up to the movement.
 struct hec_mover {
     struct hec_lanes *lanes;
     const struct hec_set_cost *cost;
@@ -35,8 +35,7 @@ struct hec_mover {
     int64_t begins;     // The time of the loads that the first iteration has.
     int32_t *owner;     // [layers][experts] the scene's, which change; NULL: they do not.
     struct hec_scene scene;
-    struct hec_prices prices; // The movement's, which a plan may have given: those of the scene.
-    struct hec_choice choice;
+    struct hpl_movement movement;
     struct hec_stage stage;
     struct hec_rows rows;
     struct hec_chunks chunks;
@@ -58,7 +57,7 @@ static inline bool hec_has_pairs(const struct hec_mover *mover) {
     return !mover->sums;
 }
 
-// Scene and choice of `mover` are set; it keeps a stage until hec_mover_free.
+// Scene and movement of `mover` are set; it keeps a stage until hec_mover_free.
 void hec_mover_begin(struct hec_mover *mover);
 void hec_mover_free(struct hec_mover *mover);
 

@@ -64,7 +64,7 @@ static void print_memory(const struct hrt_run *run) {
 }
 
 // Budgets are those of the planner's own policies; others replicate as they were made to.
-static void print_movement(const struct hrt_movement *m) {
+static void print_movement(const struct hpl_movement *m) {
     static const char *const calibrated[] = {"", ", calibrated where it pays", ", calibrated"};
     const struct hpl_policy *policy = hpl_policy_find(m->policy);
     printf("  movement       %s", m->policy);

@@ -251,7 +251,7 @@ static bool create_all(struct hrt_fssdp *fssdp) {
 
 bool hrt_fssdp_create(struct hrt_fssdp **created, struct hrt_state *state,
                       struct hrt_error *error) {
-    const struct hrt_movement *movement = state->program->movement;
+    const struct hpl_movement *movement = state->program->movement;
     const struct hpl_policy *policy = hpl_policy_find(movement->policy);
     *created = NULL;
     if (!policy) return hrt_fail(error, "there is no policy '%s'", movement->policy);

@@ -17,7 +17,7 @@
 
 // Freed by the caller; NULL: out of memory.
 static char *terms_of(const struct hrt_program *program, const struct hrt_comm *comm) {
-    const struct hrt_movement *m = program->movement;
+    const struct hpl_movement *m = program->movement;
     char *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
@@ -120,7 +120,7 @@ static bool is_plan(const json_t *placed, size_t experts, int world) {
     return true;
 }
 
-static bool is_set(const json_t *json, const struct hrt_set *set, const struct hrt_movement *m,
+static bool is_set(const json_t *json, const struct hrt_set *set, const struct hpl_movement *m,
                    int world) {
     const size_t experts = (size_t)set->experts, layers = (size_t)set->layers;
     const size_t counts = layers * (size_t)m->window * (size_t)world * experts;

@@ -84,7 +84,7 @@ struct hrt_agreement {
 struct hrt_fssdp {
     struct hrt_state *state;
     const struct hrt_program *program;
-    const struct hrt_movement *movement;
+    const struct hpl_movement *movement;
     const struct hpl_policy *policy;
     struct hrt_comm *comm;
     struct hpl_topology topology;

@@ -21,46 +21,24 @@ static const uint32_t *remembered(void *context, int32_t at, int32_t back) {
     return layer->window + (layer->seen - back) % moving->episode.window * cells;
 }
 
-static void set_terms(const struct hrt_fssdp *fssdp, struct hrt_moving_set *moving) {
-    const struct hrt_movement *m = fssdp->movement;
-    hpl_episode_terms(
-        &moving->episode,
-        &(struct hpl_stakes){
-            .slots = m->slots,
-            .entries = m->overlap,
-            .chunk_bytes = m->chunk_bytes,
-            .window_bytes = m->window_bytes,
-            .param_bytes = moving->slots.param_stride,
-            .grad_bytes = moving->slots.grad_stride,
-            .row_bytes = moving->set->width * (int64_t)hrt_element_bytes(fssdp->program->precision),
-            .gather_hidden = {m->gather_hidden_first, m->gather_hidden},
-            .reduce_hidden = {m->reduce_hidden_first, m->reduce_hidden},
-            .costs = {.row_compute = m->row_compute,
-                      .row_send = m->row_send,
-                      .chunk_send = m->chunk_send,
-                      .chunk_near = m->chunk_near,
-                      .grad_send = m->grad_send,
-                      .row_cross = m->row_cross},
-        });
-}
-
 bool hrt_episode_create(struct hrt_fssdp *fssdp, int set, int64_t holders) {
     struct hrt_moving_set *moving = &fssdp->set[set];
     struct hpl_episode *episode = &moving->episode;
     *episode = (struct hpl_episode){
         .topology = &fssdp->topology,
-        .policy = fssdp->policy,
-        .split = hpl_episode_split(fssdp->policy, fssdp->movement->even),
-        .calibrates = (enum hpl_calibrates)fssdp->movement->calibrate,
         .layers = (int32_t)moving->set->layers,
         .experts = (int32_t)moving->set->experts,
-        .window = (int32_t)fssdp->movement->window,
         .counts = remembered,
         .context = moving,
         .given = moving->set->forecast,
         .owner = fssdp->state->placement->owner[set],
     };
-    set_terms(fssdp, moving);
+    const struct hpl_sizes sizes = {
+        .param_bytes = moving->slots.param_stride,
+        .grad_bytes = moving->slots.grad_stride,
+        .row_bytes = moving->set->width * (int64_t)hrt_element_bytes(fssdp->program->precision),
+    };
+    if (!hpl_episode_move(episode, fssdp->movement, &sizes)) return false;
     const size_t bytes = hpl_episode_bytes(episode, (int32_t)holders);
     moving->memory = malloc(bytes);
     if (!moving->memory) return false;

@@ -50,7 +50,8 @@ enum hpl_status hpl_episode_begin(struct hpl_episode *e, struct hpl_work memory,
 
 // ---- terms
 
-enum hpl_split hpl_episode_split(const struct hpl_policy *policy, bool even) {
+// Our own policies split rows by exact quotas, or evenly where that is wanted; others in their way.
+static enum hpl_split split_of(const struct hpl_policy *policy, bool even) {
     if (!policy->calibrates) return policy->split;
     if (!even) return HPL_SPLIT_QUOTA;
     return policy->split == HPL_SPLIT_QUOTA ? HPL_SPLIT_NEAREST : policy->split;
@@ -60,33 +61,53 @@ bool hpl_episode_calibrates(const struct hpl_episode *e) {
     return e->policy->calibrates && e->calibrates != HPL_CALIBRATES_NEVER;
 }
 
-void hpl_episode_terms(struct hpl_episode *e, const struct hpl_stakes *s) {
+// Of the first layer, or of another.
+static struct hpl_problem terms_of(const struct hpl_episode *e, const struct hpl_movement *m,
+                                   const struct hpl_sizes *s, bool other) {
     // A chunk takes whole cache lines.
     const int64_t params = (s->param_bytes + 63) / 64 * 64;
     const int64_t grads = (s->grad_bytes + 63) / 64 * 64;
+    const int64_t gather = other ? m->gather_hidden : m->gather_hidden_first;
+    const int64_t reduce = other ? m->reduce_hidden : m->reduce_hidden_first;
+    return (struct hpl_problem){
+        .experts = e->experts,
+        .budget = {.slots = (int32_t)hpl_min(m->slots, e->experts),
+                   .entries = (int32_t)hpl_min(m->overlap, e->experts),
+                   .chunk_bytes = m->chunk_bytes,
+                   .window_bytes = m->window_bytes,
+                   .slack = SLACK,
+                   // What balance does not need before the gate is left to calibration.
+                   .replica_rows = hpl_episode_calibrates(e)
+                                       ? INT32_MAX
+                                       : hpl_paying_rows(params, grads, s->row_bytes),
+                   .import_rows = 1,
+                   .gather_hidden = (int32_t)hpl_min(gather, INT32_MAX),
+                   .reduce_hidden = (int32_t)hpl_min(reduce, INT32_MAX),
+                   .gather_rows = hpl_paying_rows(params, 0, s->row_bytes),
+                   .reduce_rows = hpl_paying_rows(0, grads, s->row_bytes)},
+        .costs = {.row_compute = m->row_compute,
+                  .row_send = m->row_send,
+                  .row_cross = m->row_cross,
+                  .chunk_send = m->chunk_send,
+                  .chunk_near = m->chunk_near,
+                  .grad_send = m->grad_send},
+    };
+}
+
+bool hpl_episode_move(struct hpl_episode *e, const struct hpl_movement *movement,
+                      const struct hpl_sizes *sizes) {
+    e->policy = hpl_policy_find(movement->policy);
+    if (!e->policy) return false;
+    e->split = split_of(e->policy, movement->even);
+    e->calibrates = movement->calibrate;
+    e->window = (int32_t)movement->window;
     for (int other = 0; other < 2; other++) {
-        struct hpl_problem problem = {
-            .experts = e->experts,
-            .budget = {.slots = (int32_t)hpl_min(s->slots, e->experts),
-                       .entries = (int32_t)hpl_min(s->entries, e->experts),
-                       .chunk_bytes = s->chunk_bytes,
-                       .window_bytes = s->window_bytes,
-                       .slack = SLACK,
-                       // What balance does not need before the gate is left to calibration.
-                       .replica_rows = hpl_episode_calibrates(e)
-                                           ? INT32_MAX
-                                           : hpl_paying_rows(params, grads, s->row_bytes),
-                       .import_rows = 1,
-                       .gather_hidden = (int32_t)hpl_min(s->gather_hidden[other], INT32_MAX),
-                       .reduce_hidden = (int32_t)hpl_min(s->reduce_hidden[other], INT32_MAX),
-                       .gather_rows = hpl_paying_rows(params, 0, s->row_bytes),
-                       .reduce_rows = hpl_paying_rows(0, grads, s->row_bytes)},
-            .costs = s->costs,
-        };
+        struct hpl_problem problem = terms_of(e, movement, sizes, other);
         e->plan[other] = (struct hpl_terms){problem.budget, problem.costs};
         hpl_calibration_terms(&problem);
         e->late[other] = (struct hpl_terms){problem.budget, problem.costs};
     }
+    return true;
 }
 
 // ---- plans

@@ -8,29 +8,16 @@
 #define HECATE_RUNTIME_PLAN_EPISODE_H
 
 #include "runtime/plan/calibrate.h"
+#include "runtime/plan/movement.h"
 #include "runtime/plan/policy.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum hpl_calibrates { HPL_CALIBRATES_NEVER, HPL_CALIBRATES_WORTH, HPL_CALIBRATES_ALWAYS };
-
 // What a policy may spend, and what things cost.
 struct hpl_terms {
     struct hpl_budget budget;
-    struct hpl_costs costs;
-};
-
-// The same in the words of a program.
-struct hpl_stakes {
-    int64_t slots, entries;            // m and t; more than there are experts: as many.
-    int64_t chunk_bytes, window_bytes; // As in the budget.
-    int64_t param_bytes, grad_bytes;   // Of a chunk as they travel.
-    int64_t row_bytes;
-    // Entries that computation hides: in the first layer, which has attention alone before it, and in
-    // others.
-    int64_t gather_hidden[2], reduce_hidden[2];
     struct hpl_costs costs;
 };
 
@@ -41,18 +28,20 @@ typedef const uint32_t *hpl_counts_fn(void *context, int32_t layer, int32_t back
 struct hpl_episode {
     // Given by the caller; pointers are borrowed.
     const struct hpl_topology *topology;
-    const struct hpl_policy *policy;
-    enum hpl_split split;
-    enum hpl_calibrates calibrates; // Where the policy can.
     int32_t layers, experts;
-    int32_t window;           // Iterations whose mean is the forecast.
-    struct hpl_terms plan[2]; // Before the gate: of the first layer, of others.
-    struct hpl_terms late[2]; // Behind it.
     hpl_counts_fn *counts;
     void *context;
     const uint32_t
         *given; // [layers][devices][experts] the first iteration's forecast; NULL: it has none.
     const int32_t *owner; // [layers][experts] who owns the chunks now.
+
+    // What it plans with: hpl_episode_move, or the caller's.
+    const struct hpl_policy *policy;
+    enum hpl_split split;
+    enum hpl_calibrates calibrates; // Where the policy can.
+    int32_t window;                 // Iterations whose mean is the forecast.
+    struct hpl_terms plan[2];       // Before the gate: of the first layer, of others.
+    struct hpl_terms late[2];       // Behind it.
 
     // Its own.
     int32_t *began; // [layers][experts] owners at the beginning: where periodic policies start from
@@ -72,13 +61,10 @@ size_t hpl_episode_bytes(const struct hpl_episode *episode, int32_t holders);
 enum hpl_status hpl_episode_begin(struct hpl_episode *episode, struct hpl_work memory,
                                   int32_t holders);
 
-// How rows are split: our own policies by exact quotas, or evenly where that is wanted; others in their
-// way.
-enum hpl_split hpl_episode_split(const struct hpl_policy *policy, bool even);
-
-// Sets the terms of an episode whose policy and `calibrates` are set. Before the gate a replica that
-// balance does not need has to pay by rows, or is left to calibration.
-void hpl_episode_terms(struct hpl_episode *episode, const struct hpl_stakes *stakes);
+// Sets what an episode plans with, whose `experts` are set: all of it follows from how experts move. Before the gate a
+// replica that balance does not need has to pay by rows, or is left to calibration. False: there is no such policy.
+bool hpl_episode_move(struct hpl_episode *episode, const struct hpl_movement *movement,
+                      const struct hpl_sizes *sizes);
 
 // Whether plans grow behind the gate.
 bool hpl_episode_calibrates(const struct hpl_episode *episode);

@@ -79,12 +79,11 @@ static void begin(struct scene *s, double skew) {
 
 static struct hec_phases simulate(struct scene *s, const char *policy, int64_t slots,
                                   int64_t entries) {
-    const struct hec_choice choice = {
-        .policy = hpl_policy_find(policy), .overlap = entries, .slots = slots, .window = 3};
-    const struct hec_prices prices = hec_prices_of(&machine, &s->cost, 1);
+    struct hpl_movement movement = {.overlap = entries, .slots = slots, .window = 3};
     struct hec_phases phases;
-    s->scene.prices = &prices;
-    assert_true(hec_simulate(&s->scene, &choice, &phases));
+    strcpy(movement.policy, policy);
+    hec_set_prices(&movement, &machine, &s->cost, 1);
+    assert_true(hec_simulate(&s->scene, &movement, &phases));
     return phases;
 }
 
@@ -188,10 +187,9 @@ static void test_placement_grows_old(void **state) {
         for (int32_t k = 0; k < 2 * NODES * DEVICES * EXPERTS; k++)
             rows[k] = k % EXPERTS == (int32_t)i / 2 ? 800 : 10;
     }
-    struct hec_choice choice = {.policy = hpl_policy_find("eplb"), .slots = 2, .window = 1};
-    const struct hec_prices prices = hec_prices_of(&machine, &s.cost, 1);
+    struct hpl_movement choice = {.policy = "eplb", .slots = 2, .window = 1};
     struct hec_phases never, always, rarely;
-    s.scene.prices = &prices;
+    hec_set_prices(&choice, &machine, &s.cost, 1);
     assert_true(hec_simulate(&s.scene, &choice, &never));
     assert_true(never.replicas == 0 && never.gather_us == 0);
     choice.reshard_every = 1;
@@ -199,7 +197,7 @@ static void test_placement_grows_old(void **state) {
     choice.reshard_every = 8;
     assert_true(hec_simulate(&s.scene, &choice, &rarely));
     assert_true(always.imbalance < 0.9 * rarely.imbalance);
-    choice.policy = hpl_policy_find("smartmoe");
+    strcpy(choice.policy, "smartmoe");
     assert_true(hec_simulate(&s.scene, &choice, &rarely));
     assert_true(rarely.gather_us == 0);
     loads_free(&s.loads);

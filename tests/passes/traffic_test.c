@@ -42,7 +42,6 @@ struct carried {
 struct layer {
     struct loads loads;
     struct hec_set_cost cost;
-    struct hec_prices prices;
     int32_t owner[EXPERTS];
     struct hec_mover mover;
     struct hec_traffic traffic;
@@ -70,28 +69,24 @@ static void begin(struct layer *l, const char *policy, bool sums, int64_t iterat
                                  .row_forward_us = 1,
                                  .row_backward_us = 2}};
     assert_true(synthesize(&wanted, &l->loads));
-    l->prices = hec_prices_of(&machine, &l->cost, 1);
     for (int32_t e = 0; e < EXPERTS; e++) l->owner[e] = e * DEVICES / EXPERTS;
-    l->mover = (struct hec_mover){.lanes = hec_lanes_create(&machine, sums),
-                                  .cost = &l->cost,
-                                  .segments = 4,
-                                  .moves = true,
-                                  .sums = sums,
-                                  .iterations = iterations,
-                                  .owner = l->owner,
-                                  .scene = {.machine = &machine,
-                                            .cost = &l->cost,
-                                            .prices = &l->prices,
-                                            .loads = &l->loads,
-                                            .layers = 1,
-                                            .owner = l->owner,
-                                            .steps = 1},
-                                  .choice = {.policy = hpl_policy_find(policy),
-                                             .even = true,
-                                             .overlap = 4,
-                                             .slots = SLOTS,
-                                             .window = 2,
-                                             .reshard_every = 2}};
+    l->mover = (struct hec_mover){
+        .lanes = hec_lanes_create(&machine, sums),
+        .cost = &l->cost,
+        .segments = 4,
+        .moves = true,
+        .sums = sums,
+        .iterations = iterations,
+        .owner = l->owner,
+        .scene = {.machine = &machine,
+                  .cost = &l->cost,
+                  .loads = &l->loads,
+                  .layers = 1,
+                  .owner = l->owner,
+                  .steps = 1},
+        .movement = {.even = true, .overlap = 4, .slots = SLOTS, .window = 2, .reshard_every = 2}};
+    strcpy(l->mover.movement.policy, policy);
+    hec_set_prices(&l->mover.movement, &machine, &l->cost, 1);
     hec_mover_begin(&l->mover);
     hec_traffic_take(&l->mover, &l->traffic);
 }

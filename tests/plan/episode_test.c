@@ -35,23 +35,24 @@ static void begin(struct run *run, const char *policy, uint64_t seed) {
     for (int32_t i = 0; i < LAYERS * experts; i++) run->owner[i] = c->owner[i % experts];
     run->seen = 0;
     run->episode = (struct hpl_episode){.topology = &c->topology,
-                                        .policy = hpl_policy_find(policy),
                                         .layers = LAYERS,
                                         .experts = experts,
-                                        .window = 3,
                                         .counts = counts,
                                         .context = run,
                                         .owner = run->owner};
-    run->episode.split = hpl_episode_split(run->episode.policy, false);
-    run->episode.calibrates = HPL_CALIBRATES_ALWAYS;
-    hpl_episode_terms(&run->episode, &(struct hpl_stakes){.slots = 3,
-                                                          .entries = 4,
-                                                          .param_bytes = 1000,
-                                                          .grad_bytes = 2000,
-                                                          .row_bytes = 10,
-                                                          .gather_hidden = {1, 2},
-                                                          .reduce_hidden = {3, 4},
-                                                          .costs = {1, 1, 500}});
+    struct hpl_movement movement = {.slots = 3,
+                                    .overlap = 4,
+                                    .calibrate = HPL_CALIBRATES_ALWAYS,
+                                    .window = 3,
+                                    .gather_hidden_first = 1,
+                                    .gather_hidden = 2,
+                                    .reduce_hidden_first = 3,
+                                    .reduce_hidden = 4,
+                                    .row_compute = 1,
+                                    .row_send = 1,
+                                    .chunk_send = 500};
+    strcpy(movement.policy, policy);
+    assert_true(hpl_episode_move(&run->episode, &movement, &(struct hpl_sizes){1000, 2000, 10}));
     const size_t bytes = hpl_episode_bytes(&run->episode, CASE_HOLDERS);
     free(run->memory);
     run->memory = malloc(bytes);
@@ -145,10 +146,8 @@ static void terms(void **state) {
     assert_int_equal(e->plan[1].budget.replica_rows, INT32_MAX);
     assert_int_equal(e->late[1].budget.entries, e->experts);
     assert_int_equal(e->late[1].costs.row_compute, 3);
-    run->episode.calibrates = HPL_CALIBRATES_NEVER;
-    hpl_episode_terms(&run->episode,
-                      &(struct hpl_stakes){
-                          .slots = 1000, .param_bytes = 1000, .grad_bytes = 2000, .row_bytes = 1});
+    const struct hpl_movement never = {.policy = "quota", .slots = 1000};
+    assert_true(hpl_episode_move(&run->episode, &never, &(struct hpl_sizes){1000, 2000, 1}));
     assert_int_equal(e->plan[1].budget.slots, e->experts);
     assert_int_equal(e->plan[1].budget.replica_rows, (1024 + 2048) / 4);
     free_run(run);

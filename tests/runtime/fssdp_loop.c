@@ -80,13 +80,13 @@ int main(int argc, char **argv) {
         run.layer = atoi(argv[3]);
         run.layers = atoi(argv[4]);
     }
-    const struct hrt_movement movement = {.policy = run.what ? "quota" : "fsdp",
-                                          .overlap = 2,
-                                          .slots = 2,
-                                          .window = 1,
-                                          .calibrate = differs("calibrated") ? HRT_CALIBRATE_ALWAYS
-                                                                             : HRT_CALIBRATE_NEVER,
-                                          .reshard_every = differs("owners") ? PLANTED : 0};
+    struct hpl_movement movement = {.overlap = 2,
+                                    .slots = 2,
+                                    .window = 1,
+                                    .calibrate = differs("calibrated") ? HPL_CALIBRATES_ALWAYS
+                                                                       : HPL_CALIBRATES_NEVER,
+                                    .reshard_every = differs("owners") ? PLANTED : 0};
+    strcpy(movement.policy, run.what ? "quota" : "fsdp");
     ranks_open(&comm, NULL);
     moving_open(&m, &comm, &movement,
                 (struct moving_sizes){.experts = EXPERTS,

@@ -214,7 +214,7 @@ struct shape {
 };
 
 static void run(struct shape shape) {
-    const struct hrt_movement movement = {.policy = "eplb",
+    const struct hpl_movement movement = {.policy = "eplb",
                                           .overlap = shape.experts,
                                           .slots = shape.experts,
                                           .rematerialize = shape.rematerialize,

@@ -28,7 +28,7 @@ struct shape {
     const char *policy;
     int64_t experts, slots, overlap;
     bool rematerialize, even, one_expert; // All tokens pick the same experts.
-    enum hrt_calibrate calibrate;
+    enum hpl_calibrates calibrate;
 };
 
 struct run {
@@ -304,17 +304,17 @@ static void fill_owned(struct run *run) {
 
 // Returns replicas of the last iteration's last layer, and through `moved` how often owners changed.
 static int64_t train(struct shape shape, int64_t *moved) {
-    const struct hrt_movement movement = {.policy = shape.policy,
-                                          .even = shape.even,
-                                          .overlap = shape.overlap,
-                                          .slots = shape.slots,
-                                          .calibrate = shape.calibrate,
-                                          .rematerialize = shape.rematerialize,
-                                          .window = 3,
-                                          .reshard_every = 5,
-                                          .row_compute = 10,
-                                          .row_send = 1,
-                                          .chunk_send = 10};
+    struct hpl_movement movement = {.even = shape.even,
+                                    .overlap = shape.overlap,
+                                    .slots = shape.slots,
+                                    .calibrate = shape.calibrate,
+                                    .rematerialize = shape.rematerialize,
+                                    .window = 3,
+                                    .reshard_every = 5,
+                                    .row_compute = 10,
+                                    .row_send = 1,
+                                    .chunk_send = 10};
+    strcpy(movement.policy, shape.policy);
     static struct run run;
     run = (struct run){.shape = shape, .policy = hpl_policy_find(shape.policy)};
     moving_open(&run.m, &comm, &movement,
@@ -345,7 +345,7 @@ static void every_policy(void **state) {
     for (int32_t p = 0; p < hpl_policy_count; p++) {
         const struct hpl_policy *policy = &hpl_policies[p];
         struct shape shape = {policy->name, EXPERTS_MAX, places(EXPERTS_MAX) + 1, 4, false,
-                              false,        false,       HRT_CALIBRATE_NEVER};
+                              false,        false,       HPL_CALIBRATES_NEVER};
         int64_t moved;
         const int64_t replicas = train(shape, &moved);
         const bool alone = policy->collective == HPL_COLLECTIVE_RELAY && comm.nodes == comm.size;
@@ -366,7 +366,7 @@ static void calibration_and_even_split(void **state) {
     (void)state;
     const char *const policies[] = {"quota", "hecate"};
     for (int i = 0; i < 8; i++) {
-        const enum hrt_calibrate calibrate = i & 1 ? HRT_CALIBRATE_ALWAYS : HRT_CALIBRATE_WORTH;
+        const enum hpl_calibrates calibrate = i & 1 ? HPL_CALIBRATES_ALWAYS : HPL_CALIBRATES_WORTH;
         train((struct shape){policies[i & 4 ? 1 : 0], EXPERTS_MAX, 2, EXPERTS_MAX, i & 2, i & 2,
                              false, calibrate},
               NULL);
@@ -380,7 +380,7 @@ static void no_slots_no_entries_all_slots(void **state) {
         const int64_t most[][2] = {{0, 4}, {2, 0}, {EXPERTS_MAX, EXPERTS_MAX}};
         for (int k = 0; k < 3; k++)
             train((struct shape){policies[i], EXPERTS_MAX, most[k][0], most[k][1], true, false,
-                                 false, HRT_CALIBRATE_ALWAYS},
+                                 false, HPL_CALIBRATES_ALWAYS},
                   NULL);
     }
 }
@@ -388,7 +388,7 @@ static void no_slots_no_entries_all_slots(void **state) {
 // A profile's forecast is there before the first iteration; without one owners are alone then.
 static void the_first_iteration_has_replicas_only_with_a_profile(void **state) {
     (void)state;
-    const struct hrt_movement movement = {
+    const struct hpl_movement movement = {
         .policy = "quota", .overlap = EXPERTS_MAX, .slots = 2, .window = 3};
     static uint32_t forecast[LAYERS * 8 * EXPERTS_MAX];
     struct moving m;
@@ -418,7 +418,7 @@ static void few_experts(void **state) {
     for (int i = 0; i < 3; i++) {
         for (int32_t p = 0; p < hpl_policy_count; p++)
             train((struct shape){hpl_policies[p].name, experts[i], places(experts[i]), 2, i & 1,
-                                 false, false, HRT_CALIBRATE_WORTH},
+                                 false, false, HPL_CALIBRATES_WORTH},
                   NULL);
     }
 }

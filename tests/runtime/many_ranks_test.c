@@ -80,7 +80,7 @@ static void dense_sums_are_bounded(void **state) {
 static void experts_take_counts_plans_and_lists(void **state) {
     static struct moving m;
     struct hrt_comm comm = ranks_of_a_cluster();
-    const struct hrt_movement movement = {
+    const struct hpl_movement movement = {
         .policy = "quota", .overlap = 8, .slots = SLOTS, .window = 2};
     (void)state;
     const double since = taken();

@@ -73,7 +73,7 @@ static void describe(struct moving *moving, struct moving_sizes sizes) {
     };
 }
 
-void moving_open(struct moving *moving, struct hrt_comm *comm, const struct hrt_movement *movement,
+void moving_open(struct moving *moving, struct hrt_comm *comm, const struct hpl_movement *movement,
                  struct moving_sizes sizes) {
     struct hrt_error error = {0};
     *moving = (struct moving){.comm = comm, .movement = *movement};

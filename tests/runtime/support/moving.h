@@ -9,7 +9,7 @@
 
 struct moving {
     struct hrt_comm *comm;
-    struct hrt_movement movement;
+    struct hpl_movement movement;
     struct hrt_set set;
     struct hrt_param param[2]; // All but the last PLAIN elements of a chunk, and those.
     struct hrt_program program;
@@ -25,7 +25,7 @@ struct moving_sizes {
 };
 
 // Opens it: `movement` is copied; chunks have `chunk` floats. Ends the job when that fails.
-void moving_open(struct moving *moving, struct hrt_comm *comm, const struct hrt_movement *movement,
+void moving_open(struct moving *moving, struct hrt_comm *comm, const struct hpl_movement *movement,
                  struct moving_sizes sizes);
 void moving_close(struct moving *moving);
 

@@ -1,0 +1,41 @@
+// movement.h: how experts move. The compiler decides it, plan files keep it, programs carry it, and episodes plan with it:
+// simulations and programs, which read the same struct, plan alike.
+#ifndef HECATE_RUNTIME_PLAN_MOVEMENT_H
+#define HECATE_RUNTIME_PLAN_MOVEMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { HPL_POLICY_NAME = 16 };
+enum hpl_calibrates { HPL_CALIBRATES_NEVER, HPL_CALIBRATES_WORTH, HPL_CALIBRATES_ALWAYS };
+
+// Of all sets, the same on every rank.
+struct hpl_movement {
+    char policy[HPL_POLICY_NAME];  // As hpl_policy_find knows it: "quota". Empty: nothing moves.
+    bool even;                     // Rows are split evenly over an expert's holders; else by quota.
+    int64_t overlap;               // t: chunks that may enter a node, per layer.
+    int64_t slots;                 // m: replicas of a device, per layer.
+    enum hpl_calibrates calibrate; // Replicas are added after the gate, where the policy can.
+    bool rematerialize;            // Replicas go after forward and are gathered again for backward.
+    int64_t window;                // Iterations that the forecast is the mean of.
+    int64_t reshard_every;         // Iterations between changes of owners; 0: never.
+    // Chunks entering a node whose parameters, and gradients, computation hides, per layer: of a set's
+    // first layer, which has attention alone before it, and of the others.
+    int64_t gather_hidden_first, gather_hidden;
+    int64_t reduce_hidden_first, reduce_hidden;
+    // What the planner weighs, picoseconds: a row computed, a row sent to another rank, over the link
+    // of a node; a chunk sent to another node (to another rank, if there is one node), inside a node,
+    // and its gradient to another node.
+    int64_t row_compute, row_send, row_cross;
+    int64_t chunk_send, chunk_near, grad_send;
+    int64_t chunk_bytes;  // One chunk's parameters on their way.
+    int64_t window_bytes; // What may enter a node while a layer's window lasts; 0: no limit but t.
+};
+
+// Bytes of what travels of one set.
+struct hpl_sizes {
+    int64_t param_bytes, grad_bytes; // Of a chunk.
+    int64_t row_bytes;
+};
+
+#endif
