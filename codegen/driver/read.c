@@ -7,6 +7,7 @@
 
 #include "codegen/driver/cc.h"
 #include "codegen/driver/crash.h"
+#include "codegen/driver/hf_names.h"
 #include "codegen/driver/output.h"
 #include "ir/accessors.h"
 #include "ir/build/build.h"
@@ -61,7 +62,8 @@ bool hec_run_front(struct hec_compilation *c, int *status) {
         return false;
     }
     const bool sound = hec_front(&front, &c->diag, c->arena, &c->program) &&
-                       hec_check_target(c->program, asked_target(c), &c->diag);
+                       hec_check_target(c->program, asked_target(c), &c->diag) &&
+                       hec_check_names(c->program, &c->diag);
     if (hec_driver_failed(c) || !sound) return false;
     if (!note_imports(&c->program->sources)) return *status = HEC_EXIT_COMMAND_LINE, false;
     c->name = c->program->name;

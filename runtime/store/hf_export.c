@@ -79,7 +79,7 @@ static bool add_all(struct exporting *exporting, const struct hrt_hf_family *fam
     struct hrt_tensor tensor = {0};
     while (hrt_tensor_next(exporting->program, &tensor)) {
         if (!hrt_is_stored(tensor.param, HRT_PARAMETERS)) continue;
-        const struct hrt_hf_rule *rule = hrt_hf_rule_of(family, tensor.param);
+        const struct hrt_hf_rule *rule = hrt_hf_rule_of(family, tensor.param->path);
         if (!rule) {
             char path[HRT_PATH_MAX];
             hrt_tensor_path(&tensor, path);

@@ -160,7 +160,7 @@ static void take(struct loading *loading, const struct sought *found) {
 }
 
 static bool find(struct loading *loading, const struct hrt_tensor *tensor, struct sought *found) {
-    const struct hrt_hf_rule *rule = hrt_hf_rule_of(loading->family, tensor->param);
+    const struct hrt_hf_rule *rule = hrt_hf_rule_of(loading->family, tensor->param->path);
     char name[HRT_PATH_MAX], path[HRT_PATH_MAX];
     hrt_tensor_path(tensor, path);
     if (!rule)

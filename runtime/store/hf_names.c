@@ -1,4 +1,4 @@
-// The families, and how their tensors lie.
+// Tensors of a program in tensors of files: by the rules of its family.
 #include "runtime/store/hf_names.h"
 
 #include <stddef.h>
@@ -7,217 +7,9 @@
 
 #include "runtime/params/mxfp4.h"
 
-#define LAYER "model.layers.{}."
-#define EXPERTS LAYER "mlp.experts."
-#define ONE(path, theirs, how)                                                                     \
-    {                                                                                              \
-        .ours = path, .layout = { {.name = theirs, .form = how} }                                  \
-    }
-#define SAME(path, theirs) ONE(path, theirs, HRT_HF_SAME)
-#define VECTOR(path, theirs) ONE(path, theirs, HRT_HF_VECTOR)
-#define TURNED(path, theirs) ONE(path, theirs, HRT_HF_TURNED)
-
-// All experts of a layer in one tensor: gate and up [E, 2 * F, D], or straight [E, D, 2 * F]; down [E, D, F], or [E, F, D].
-#define GATE_UP LAYER "mlp.experts.gate_up_proj"
-#define DOWN LAYER "mlp.experts.down_proj"
-#define ALL_GATE_UP(how, which)                                                                    \
-    {                                                                                              \
-        .name = GATE_UP, .form = how, .together = true, .part = which, .parts = 2, .beside = DOWN, \
-        .beside_parts = 1                                                                          \
-    }
-#define ALL_DOWN(how)                                                                              \
-    { .name = DOWN, .form = how, .together = true, .beside = GATE_UP, .beside_parts = 2 }
-#define EXPERT_IN(path, theirs, which)                                                             \
-    {                                                                                              \
-        .ours = "layers.{}.*.experts.{e}." path, .layout = {                                       \
-            {.name = theirs, .form = HRT_HF_TURNED},                                               \
-            ALL_GATE_UP(HRT_HF_TURNED, which),                                                     \
-            ALL_GATE_UP(HRT_HF_STRAIGHT, which)                                                    \
-        }                                                                                          \
-    }
-#define EXPERT_OUT(path, theirs)                                                                   \
-    {                                                                                              \
-        .ours = "layers.{}.*.experts.{e}." path, .layout = {                                       \
-            {.name = theirs, .form = HRT_HF_TURNED},                                               \
-            ALL_DOWN(HRT_HF_TURNED),                                                               \
-            ALL_DOWN(HRT_HF_STRAIGHT)                                                              \
-        }                                                                                          \
-    }
-
-// What all families have in common. The first rule that fits counts.
-static const struct hrt_hf_rule common[] = {
-    SAME("embed", "model.embed_tokens.weight"),
-    TURNED("head", "lm_head.weight"),
-    VECTOR("norm", "model.norm.weight"),
-    VECTOR("layers.{}.attention_norm", LAYER "input_layernorm.weight"),
-    TURNED("layers.{}.attention.wq", LAYER "self_attn.q_proj.weight"),
-    TURNED("layers.{}.attention.wk", LAYER "self_attn.k_proj.weight"),
-    TURNED("layers.{}.attention.wv", LAYER "self_attn.v_proj.weight"),
-    ONE("layers.{}.attention.wo", LAYER "self_attn.o_proj.weight", HRT_HF_TURNED_IN),
-    VECTOR("layers.{}.attention.bq", LAYER "self_attn.q_proj.bias"),
-    VECTOR("layers.{}.attention.bk", LAYER "self_attn.k_proj.bias"),
-    VECTOR("layers.{}.attention.bv", LAYER "self_attn.v_proj.bias"),
-    VECTOR("layers.{}.attention.bo", LAYER "self_attn.o_proj.bias"),
-    VECTOR("layers.{}.attention.q_norm", LAYER "self_attn.q_norm.weight"),
-    VECTOR("layers.{}.attention.k_norm", LAYER "self_attn.k_norm.weight"),
-    // Of latent attention.
-    TURNED("layers.{}.attention.wq_a", LAYER "self_attn.q_a_proj.weight"),
-    VECTOR("layers.{}.attention.bq_a", LAYER "self_attn.q_a_proj.bias"),
-    VECTOR("layers.{}.attention.q_a", LAYER "self_attn.q_a_layernorm.weight"),
-    TURNED("layers.{}.attention.wq_b", LAYER "self_attn.q_b_proj.weight"),
-    TURNED("layers.{}.attention.wkv_a", LAYER "self_attn.kv_a_proj_with_mqa.weight"),
-    VECTOR("layers.{}.attention.bkv_a", LAYER "self_attn.kv_a_proj_with_mqa.bias"),
-    VECTOR("layers.{}.attention.kv_a", LAYER "self_attn.kv_a_layernorm.weight"),
-    TURNED("layers.{}.attention.wkv_b", LAYER "self_attn.kv_b_proj.weight"),
-    VECTOR("layers.{}.*_norm", LAYER "post_attention_layernorm.weight"),
-    TURNED("layers.{}.*.router", LAYER "mlp.gate.weight"),
-    VECTOR("layers.{}.*.select_bias", LAYER "mlp.gate.e_score_correction_bias"),
-    EXPERT_IN("w1", EXPERTS "{e}.gate_proj.weight", 0),
-    EXPERT_IN("w3", EXPERTS "{e}.up_proj.weight", 1),
-    EXPERT_OUT("w2", EXPERTS "{e}.down_proj.weight"),
-    TURNED("layers.{}.*.shared.w1", LAYER "mlp.shared_expert.gate_proj.weight"),
-    TURNED("layers.{}.*.shared.w3", LAYER "mlp.shared_expert.up_proj.weight"),
-    TURNED("layers.{}.*.shared.w2", LAYER "mlp.shared_expert.down_proj.weight"),
-    ONE("layers.{}.*.shared_gate", LAYER "mlp.shared_expert_gate.weight", HRT_HF_ROW),
-    TURNED("layers.{}.*.w1", LAYER "mlp.gate_proj.weight"),
-    TURNED("layers.{}.*.w3", LAYER "mlp.up_proj.weight"),
-    TURNED("layers.{}.*.w2", LAYER "mlp.down_proj.weight"),
-    {0},
-};
-
-#undef EXPERTS
-#define EXPERTS LAYER "block_sparse_moe.experts."
-static const struct hrt_hf_rule mixtral[] = {
-    TURNED("layers.{}.*.router", LAYER "block_sparse_moe.gate.weight"),
-    EXPERT_IN("w1", EXPERTS "{e}.w1.weight", 0),
-    EXPERT_IN("w3", EXPERTS "{e}.w3.weight", 1),
-    EXPERT_OUT("w2", EXPERTS "{e}.w2.weight"),
-    {0},
-};
-
-// Of the layer that predicts a token more, whose other parameters are called as those of `layers.{}`.
-#define PREDICTOR "mtp."
-static const struct hrt_hf_rule predictor[] = {
-    TURNED(PREDICTOR "eh_proj", LAYER "eh_proj.weight"),
-    VECTOR(PREDICTOR "enorm", LAYER "enorm.weight"),
-    VECTOR(PREDICTOR "hnorm", LAYER "hnorm.weight"),
-    VECTOR(PREDICTOR "norm", LAYER "shared_head.norm.weight"),
-    {0},
-};
-
-// Its copies of what it shares with the model; the last of a model whose embedding is its head.
-static const struct hrt_hf_rule copies[] = {
-    SAME("embed", LAYER "embed_tokens.weight"),
-    TURNED("head", LAYER "shared_head.head.weight"),
-    SAME("embed", LAYER "shared_head.head.weight"),
-};
-
-static const struct hrt_hf_rule shared_experts[] = {
-    TURNED("layers.{}.*.shared.w1", LAYER "mlp.shared_experts.gate_proj.weight"),
-    TURNED("layers.{}.*.shared.w3", LAYER "mlp.shared_experts.up_proj.weight"),
-    TURNED("layers.{}.*.shared.w2", LAYER "mlp.shared_experts.down_proj.weight"),
-    {0},
-};
-
-// Of all experts of a layer, gate and up in turn: straight, or turned in MXFP4.
-#define PART_OF_ALL(theirs, how, which, of)                                                        \
-    .name = theirs, .form = how, .together = true, .interleaved = true, .part = which, .parts = of
-#define EXPERT_OF_ALL(path, theirs, which, of)                                                     \
-    {                                                                                              \
-        .ours = "layers.{}.*.experts.{e}." path, .layout = {                                       \
-            {PART_OF_ALL(theirs, HRT_HF_STRAIGHT, which, of)},                                     \
-            {PART_OF_ALL(theirs "_blocks", HRT_HF_TURNED, which, of), .scales = theirs "_scales"}  \
-        }                                                                                          \
-    }
-#define BIAS_OF_ALL(path, theirs, which, of)                                                       \
-    {                                                                                              \
-        .ours = "layers.{}.*.experts.{e}." path, .layout = {                                       \
-            {PART_OF_ALL(theirs "_bias", HRT_HF_VECTOR, which, of)}                                \
-        }                                                                                          \
-    }
-static const struct hrt_hf_rule gpt_oss[] = {
-    VECTOR("layers.{}.attention.sinks", LAYER "self_attn.sinks"),
-    TURNED("layers.{}.*.router", LAYER "mlp.router.weight"),
-    VECTOR("layers.{}.*.router_bias", LAYER "mlp.router.bias"),
-    EXPERT_OF_ALL("w1", GATE_UP, 0, 2),
-    EXPERT_OF_ALL("w3", GATE_UP, 1, 2),
-    EXPERT_OF_ALL("w2", DOWN, 0, 1),
-    BIAS_OF_ALL("b1", GATE_UP, 0, 2),
-    BIAS_OF_ALL("b3", GATE_UP, 1, 2),
-    BIAS_OF_ALL("b2", DOWN, 0, 1),
-    {0},
-};
-
-// Of all experts of a layer, gates behind one another, and then up: straight.
-#define STRAIGHT_OF_ALL(path, theirs, which, of)                                                   \
-    {                                                                                              \
-        .ours = "layers.{}.*.experts.{e}." path, .layout = {                                       \
-            {.name = LAYER theirs,                                                                 \
-             .form = HRT_HF_STRAIGHT,                                                              \
-             .together = true,                                                                     \
-             .part = which,                                                                        \
-             .parts = of}                                                                          \
-        }                                                                                          \
-    }
-static const struct hrt_hf_rule llama4[] = {
-    TURNED("layers.{}.*.router", LAYER "feed_forward.router.weight"),
-    STRAIGHT_OF_ALL("w1", "feed_forward.experts.gate_up_proj", 0, 2),
-    STRAIGHT_OF_ALL("w3", "feed_forward.experts.gate_up_proj", 1, 2),
-    STRAIGHT_OF_ALL("w2", "feed_forward.experts.down_proj", 0, 1),
-    TURNED("layers.{}.*.shared.w1", LAYER "feed_forward.shared_expert.gate_proj.weight"),
-    TURNED("layers.{}.*.shared.w3", LAYER "feed_forward.shared_expert.up_proj.weight"),
-    TURNED("layers.{}.*.shared.w2", LAYER "feed_forward.shared_expert.down_proj.weight"),
-    TURNED("layers.{}.*.w1", LAYER "feed_forward.gate_proj.weight"),
-    TURNED("layers.{}.*.w3", LAYER "feed_forward.up_proj.weight"),
-    TURNED("layers.{}.*.w2", LAYER "feed_forward.down_proj.weight"),
-    {0},
-};
-
-static const struct hrt_hf_family families[] = {
-#define HRT_HF_FAMILY(name, rules, predictors) {#name, rules, predictors},
-#include "runtime/store/hf_families.def"
-};
-
 const struct hrt_hf_family *hrt_hf_family_of(const struct hrt_program *program) {
     const char *given = hrt_program_setting(program, "names.hf.family");
-    const char *name = given ? given : "";
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-        if (strcmp(families[i].name, name) == 0) return &families[i];
-    }
-    return NULL;
-}
-
-static bool matches(const char *pattern, const char *text) {
-    for (; *pattern != '*'; pattern++, text++) {
-        if (*pattern != *text) return false;
-        if (!*pattern) return true;
-    }
-    for (;; text++) {
-        if (matches(pattern + 1, text)) return true;
-        if (!*text || *text == '.') return false;
-    }
-}
-
-static bool is_predictor(const struct hrt_param *param) {
-    return strncmp(param->path, PREDICTOR, strlen(PREDICTOR)) == 0;
-}
-
-static const struct hrt_hf_rule *find_rule(const struct hrt_hf_rule *list, const char *path) {
-    for (; list && list->ours; list++) {
-        if (matches(list->ours, path)) return list;
-    }
-    return NULL;
-}
-
-const struct hrt_hf_rule *hrt_hf_rule_of(const struct hrt_hf_family *family,
-                                         const struct hrt_param *param) {
-    const bool predicts = family->predictors && is_predictor(param);
-    char path[HRT_PATH_MAX];
-    snprintf(path, sizeof path, "%s%s", predicts ? "layers.{}." : "",
-             param->path + (predicts ? strlen(PREDICTOR) : 0));
-    const struct hrt_hf_rule *rule = find_rule(family->own, path);
-    if (!rule && predicts) rule = find_rule(predictor, param->path);
-    return rule ? rule : find_rule(common, path);
+    return hrt_hf_family_named(given ? given : "");
 }
 
 static const struct hrt_param *find_param(const struct hrt_program *program, const char *path) {
@@ -229,19 +21,20 @@ static const struct hrt_param *find_param(const struct hrt_program *program, con
 
 bool hrt_hf_predicts(const struct hrt_hf_family *family, const struct hrt_program *program) {
     bool found = false;
-    for (int i = 0; i < program->params && !found; i++) found = is_predictor(&program->param[i]);
+    for (int i = 0; i < program->params && !found; i++)
+        found = hrt_hf_is_predictor(program->param[i].path);
     return found && family->predictors;
 }
 
 bool hrt_hf_next_copy(const struct hrt_hf_family *family, const struct hrt_program *program,
                       struct hrt_hf_copy *copy) {
-    const size_t count = sizeof copies / sizeof *copies;
+    const size_t count = HRT_HF_COPIES;
     if (!hrt_hf_predicts(family, program)) return false;
-    for (size_t i = copy->rule ? (size_t)(copy->rule - copies) + 1 : 0; i < count; i++) {
-        const struct hrt_param *param = find_param(program, copies[i].ours);
+    for (size_t i = copy->rule ? (size_t)(copy->rule - hrt_hf_copies) + 1 : 0; i < count; i++) {
+        const struct hrt_param *param = find_param(program, hrt_hf_copies[i].ours);
         if (!param || (i == count - 1 && find_param(program, "head"))) continue;
-        *copy =
-            (struct hrt_hf_copy){.rule = &copies[i], .tensor = hrt_tensor_at(program, param, 0, 0)};
+        *copy = (struct hrt_hf_copy){.rule = &hrt_hf_copies[i],
+                                     .tensor = hrt_tensor_at(program, param, 0, 0)};
         return true;
     }
     return false;

@@ -40,7 +40,7 @@ static bool pass_head(const struct hrt_hf_folder *folder, const struct hrt_hf_fa
                       struct hrt_hf_needless *needless) {
     static const char head[] = "lm_head.weight";
     const struct hrt_param *embed = find_param(program, "embed");
-    const struct hrt_hf_rule *rule = embed ? hrt_hf_rule_of(family, embed) : NULL;
+    const struct hrt_hf_rule *rule = embed ? hrt_hf_rule_of(family, embed->path) : NULL;
     struct hrt_safetensors *file[2];
     const struct hrt_stored *entry[2];
     bool same;

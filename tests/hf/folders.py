@@ -99,8 +99,8 @@ def check_refusals(work):
     run(HECATEC, "-O0", text, "-o", work / "ungated")
     expect("this one has not all that is in tensor 'model.layers.0.mlp.experts.gate_up_proj'", together, work / "ungated")
     text.write_text(gated.replace("wq", "wx"))
-    run(HECATEC, "-O0", text, "-o", work / "renamed")
-    expect("parameter 'layers.0.attention.wx' has no name in family mixtral", good, work / "renamed")
+    said = run(HECATEC, "-O0", text, "-o", work / "renamed", code=1).stderr
+    assert "parameter `layers.{}.attention.wx` has no name in family mixtral" in said and "did you mean `layers.{}.attention.wq`?" in said, said
 
 
 def check_predictors(work):
