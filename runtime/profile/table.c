@@ -7,8 +7,8 @@
 #include <string.h>
 
 static const char *const headings[] = {
-    [HRT_SECTION_PRODUCTS] = "products",       [HRT_SECTION_ATTENTION] = "attention",
-    [HRT_SECTION_PASSES] = "other kernels",    [HRT_SECTION_EPILOGUES] = "epilogues of products",
+    [HRT_SECTION_PRODUCTS] = "GEMMs",          [HRT_SECTION_ATTENTION] = "attention",
+    [HRT_SECTION_PASSES] = "other kernels",    [HRT_SECTION_EPILOGUES] = "epilogues of GEMMs",
     [HRT_SECTION_BETWEEN] = "between kernels", [HRT_SECTION_OPTIMIZER] = "optimizer",
 };
 
@@ -174,7 +174,7 @@ static void print_outside(FILE *out, const struct hrt_profile *p, const struct s
     const double optimizer = (double)p->phase_ns[HRT_PHASE_OPTIMIZER];
     const double outside =
         step - (double)(section[HRT_SECTION_PRODUCTS].ns + section[HRT_SECTION_ATTENTION].ns);
-    fprintf(out, "not in products and attention: %.1f %% of a step; optimizer apart, %.1f %%\n",
+    fprintf(out, "not in GEMMs and attention: %.1f %% of a step; without the optimizer, %.1f %%\n",
             100 * outside / step,
             step > optimizer ? 100 * (outside - optimizer) / (step - optimizer) : 0);
 }
@@ -219,7 +219,7 @@ void hrt_profile_print(FILE *out, const struct hrt_profile *p) {
     }
     print_line(out, p, hrt_phase_name(HRT_PHASE_OTHER), &rest);
     print_line(out, p, "step", &(struct sum){.ns = p->step_ns});
-    if (p->ranks > 1) print_waits(out, p, HRT_AWAITED_RANKS, "of it waits for other ranks");
-    print_waits(out, p, HRT_AWAITED_DEVICE, "of it waits for the device");
+    if (p->ranks > 1) print_waits(out, p, HRT_AWAITED_RANKS, "part of it: waits for ranks");
+    print_waits(out, p, HRT_AWAITED_DEVICE, "part of it: waits for device");
     print_outside(out, p, section);
 }

@@ -94,7 +94,7 @@ static void the_table_says_what_was_counted(void **state) {
         "\nprofile of step 2: 64 tokens each; 2 threads, avx2, peak 4.0 GFLOP/s\n"
         "                                                 calls        ms   share  GFLOP/s   peak"
         "    GB/s\n"
-        "products                                             5     0.036  36.0 %      0.1    3 %"
+        "GEMMs                                                5     0.036  36.0 %      0.1    3 %"
         "     0.1\n"
         "  matmul_nn  (m n k)                                 3     0.024  24.0 %      0.2    4 %"
         "     0.1\n"
@@ -124,7 +124,7 @@ static void the_table_says_what_was_counted(void **state) {
         "data                                                       0.002   2.0 %\n"
         "other                                                      0.006   6.0 %\n"
         "step                                                       0.100 100.0 %\n"
-        "not in products and attention: 64.0 % of a step; optimizer apart, 52.0 %\n");
+        "not in GEMMs and attention: 64.0 % of a step; without the optimizer, 52.0 %\n");
     free(text);
     free(p);
 }
@@ -148,13 +148,13 @@ static void waits_for_other_ranks_are_counted_by_purpose(void **state) {
         hrt_profile_end_step_at(p, step * 1000000 + 100000);
     }
     char *text = printed(p);
-    assert_non_null(strstr(text, "of it waits for other ranks                          3     0.014"
+    assert_non_null(strstr(text, "part of it: waits for ranks                          3     0.014"
                                  "  14.0 %\n"
                                  "  rows                                               2     0.010"
                                  "  10.0 %\n"
                                  "  counts                                             1     0.004"
                                  "   4.0 %\n"
-                                 "of it waits for the device                           3     0.006"
+                                 "part of it: waits for device                         3     0.006"
                                  "   6.0 %\n"
                                  "  losses                                             3     0.006"
                                  "   6.0 %\n"));
@@ -179,7 +179,7 @@ static void bf16_kernels_have_their_own_peak(void **state) {
     hrt_profile_end_step_at(p, 2000);
     char *text = printed(p);
     assert_non_null(strstr(text, "peak 4.0 GFLOP/s, bf16 8.0\n"));
-    assert_non_null(strstr(text, "products                                             2     0.002 "
+    assert_non_null(strstr(text, "GEMMs                                                2     0.002 "
                                  "100.0 %      1.0   19 %"));
     assert_non_null(strstr(text, "  matmul_nn  9                                       1     0.001 "
                                  " 50.0 %      1.0   25 %"));
@@ -400,10 +400,10 @@ static void epilogues_are_counted_apart(void **state) {
                            "\n  matmul_nn  9 x 8                                   2     0.008 "
                            " 20.0 %      0.4    9 %     0.8\n"));
     assert_non_null(strstr(text,
-                           "\nepilogues of products                                2     0.004 "
+                           "\nepilogues of GEMMs                                   2     0.004 "
                            " 10.0 %\n  matmul_nn  9 x 8                                   2     "
                            "0.004  10.0 %\nbetween kernels "));
-    assert_non_null(strstr(text, "\nnot in products and attention: 60.0 % of a step"));
+    assert_non_null(strstr(text, "\nnot in GEMMs and attention: 60.0 % of a step"));
     free(text);
 
     assert_true(hrt_trace_write(&p->trace, &p->tally, &p->process, &written, &error));

@@ -92,7 +92,7 @@ def check_muon(name, cpu, cuda, text, tokens):
 
 def check_waits(program, text, tokens):
     output = run(program, "train", "--data", text, "--steps", "4", "--set", f"train.tokens={tokens}", "--profile")
-    found = re.search(r"of it waits for the device +(\d+) .*\n((?:  .*\n)*)", output)
+    found = re.search(r"part of it: waits for device +(\d+) .*\n((?:  .*\n)*)", output)
     lines = [" ".join(line.split()[:6]) for line in found[2].splitlines()]
     if found[1] != "1" or lines != ["the report of the step before"]:
         sys.exit(f"{program} waits in a step:\n{output}")

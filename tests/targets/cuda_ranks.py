@@ -122,7 +122,7 @@ def copies_that_may_wait(ranks, cuda, text, steps):
 def waits_of_a_step(ranks, cuda, text, routes):
     """Of two iterations: in each the host waits so often for what it makes routes of; else for losses and norm alone."""
     output = run(*launch(ranks, cuda, "train", "--data", text, "--steps", "2", "--set", "train.tokens=64", "--profile"), **QUIET)
-    found = re.search(r"of it waits for the device +\d+ .*\n((?:  .*\n)*)", output)
+    found = re.search(r"part of it: waits for device +\d+ .*\n((?:  .*\n)*)", output)
     waits = [re.sub(r"^ *(\S.*?) +(\d+) .*", r"\2 \1", line) for line in found[1].splitlines()] if found else []
     if waits != [f"{2 * routes} routes of tokens", "1 losses", "1 the norm of the gradients"]:
         sys.exit(f"{cuda} waits in a step for {waits}:\n{output}")
