@@ -15,6 +15,7 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/sdpa/sdpa.h"
+#include "kernels/tune/help.h"
 
 enum { rounds_default = 5, rounds_max = 1000, axes = 3, points = 4, largest_default = 1 << 20 };
 
@@ -233,8 +234,19 @@ static int calibrate(const char *path, int rounds, long largest) {
     return room ? 0 : 1;
 }
 
+static const char help[] =
+    "usage: hecate-calibrate FILE [ROUNDS [LARGEST]]\n"
+    "\n"
+    "Measures the kernels of this processor and writes into FILE how long they take, for the\n"
+    "simulations of clusters: cluster { device NAME { measured = \"FILE\" } }.\n"
+    "hecatec --calibrate=FILE does the same.\n"
+    "\n"
+    "  ROUNDS   how often each is timed, 5 by default, at most 1000; the least time counts\n"
+    "  LARGEST  leaves out larger sizes of the grid: a trial\n";
+
 int main(int argc, char **argv) {
     hf_hold_standard();
+    if (gives_help(argc, argv, help)) return 0;
     const int rounds = number(argc, argv, 2, rounds_max, rounds_default);
     const int largest = number(argc, argv, 3, largest_default, largest_default);
     if (argc < 2 || argc > 4 || argv[1][0] == '-' || !rounds || !largest) {

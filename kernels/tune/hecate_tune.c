@@ -16,6 +16,7 @@
 #include "kernels/cpu/blocking.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/matmul/matmul.h"
+#include "kernels/tune/help.h"
 
 enum {
     candidates_max = 8,
@@ -187,10 +188,20 @@ static bool read_command_line(int argc, char **argv, struct arrays *x) {
     return argc >= 2 && argc <= 4 && argv[1][0] != '-' && x->rounds > 0 && rows > 0;
 }
 
+static const char help[] =
+    "usage: hecate-tune FILE [ROUNDS [ROWS]]\n"
+    "\n"
+    "Measures block sizes of products on this processor and writes into FILE those that beat the\n"
+    "default: HECATE_BLOCKING=FILE makes programs use them. hecatec --tune=FILE does the same.\n"
+    "\n"
+    "  ROUNDS  how often each is timed, 40 by default, at most 10000; the least time counts\n"
+    "  ROWS    of the largest product, at most 1536; fewer are a trial\n";
+
 int main(int argc, char **argv) {
     static struct hk_blocking table[HK_PRECISIONS];
     struct arrays x = {0};
     hf_hold_standard();
+    if (gives_help(argc, argv, help)) return 0;
     if (!read_command_line(argc, argv, &x)) {
         fprintf(stderr, "usage: hecate-tune FILE [ROUNDS [ROWS]], at most %d and %d of them\n",
                 rounds_max, rows_max);

@@ -12,6 +12,7 @@
 #include "files/files.h"
 #include "kernels/cuda/choices.h"
 #include "kernels/matmul/matmul_cuda.h"
+#include "kernels/tune/help.h"
 
 enum { WIDTHS = 5, HEIGHTS = 3, ROUNDS = 10, ROUNDS_MAX = 1000, WIDTH = 8192, WIDTH_MIN = 16 };
 static const double GAIN = 0.95;
@@ -150,10 +151,22 @@ static void print_summary(const struct bench *x) {
            x->choices.count);
 }
 
+static const char help[] =
+    "usage: hecate-tune-cuda FILE [ROUNDS [WIDTH]]\n"
+    "\n"
+    "Measures dense products on this GPU, hecate's kernels against cuBLASLt, and writes into FILE "
+    "which\n"
+    "one computes which shape: HECATE_PRODUCTS=FILE makes programs use it. hecatec --tune=FILE\n"
+    "--target=cuda does the same.\n"
+    "\n"
+    "  ROUNDS  how often each is timed, 10 by default, at most 1000; the least time counts\n"
+    "  WIDTH   the most columns, 16 to 8192; fewer are a trial\n";
+
 int main(int argc, char **argv) {
     static struct bench x;
     const char *why;
     hf_hold_standard();
+    if (gives_help(argc, argv, help)) return 0;
     x.rounds = number(argc, argv, 2, 1, ROUNDS_MAX, ROUNDS);
     x.width = number(argc, argv, 3, WIDTH_MIN, WIDTH, WIDTH);
     if (argc < 2 || argc > 4 || argv[1][0] == '-' || !x.rounds || !x.width) {

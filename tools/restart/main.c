@@ -23,15 +23,15 @@ static const char help[] =
     "\n"
     "Runs COMMAND, a training program or a launcher with one, such as\n"
     "  hecate-run mpirun -n 8 ./model train --data book.txt --checkpoint ck\n"
-    "When it fails it is run again, and goes on from the newest checkpoint in --checkpoint: "
-    "hecate-run adds --resume\n"
-    "where the command has none. A command line that is refused (exit code 2) is not run again.\n"
+    "When it fails it is run again, and goes on from the newest checkpoint in --checkpoint:\n"
+    "hecate-run adds --resume where the command has none. A command line that is refused\n"
+    "(exit code 2) is not run again.\n"
     "\n"
     "  -f, --failures N    give up after N failures in a row without a newer checkpoint (3)\n"
     "  -h, --help          this text\n"
     "\n"
-    "SIGTERM, SIGINT, SIGHUP and SIGUSR1 go to COMMAND; after one of the first three it is not run "
-    "again.\n"
+    "SIGTERM, SIGINT, SIGHUP and SIGUSR1 go to COMMAND; after one of the first three it is not\n"
+    "run again.\n"
     "The exit code is that of the last run; of one that a signal ended 128 and its number.\n";
 
 struct job {
