@@ -9,6 +9,7 @@
 #include "ir/home.h"
 #include "ir/kernel.h"
 #include "ir/ops/rule.h"
+#include "ir/setting.h"
 #include "ir/signature.h"
 #include "ir/target/target.h"
 #include "ir/values.h"
@@ -85,7 +86,7 @@ static bool check_attributes(MlirOperation op) {
         sound &= id == HEC_OP_MODULE ? check_module_attribute(op, attribute)
                                      : check_attribute(op, row, attribute);
     }
-    return sound && (id != HEC_OP_MODULE || hec_target_verify(op));
+    return sound && (id != HEC_OP_MODULE || (hec_settings_check(op) && hec_target_verify(op)));
 }
 
 static bool check_type(MlirOperation op, const char *what, int index, MlirType type) {

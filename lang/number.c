@@ -68,3 +68,12 @@ bool hec_count_read(const char *text, int64_t *count) {
     *count = (int64_t)number.value;
     return true;
 }
+
+const char *hec_number_text(struct hec_arena *arena, double value) {
+    // A whole number in digits, as readers of counts expect: 1e15 would be "1e+15".
+    if (value == floor(value) && fabs(value) <= 0x1p53)
+        return hec_arena_format(arena, "%.0f", value + 0.0); // No "-0".
+    const char *text = hec_arena_format(arena, "%.15g", value);
+    if (strtod(text, NULL) != value) text = hec_arena_format(arena, "%.17g", value);
+    return text;
+}

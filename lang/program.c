@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lang/scan.h"
+#include "lang/settings.h"
 
 const char *const hec_score_words[] = {
 #define SCORE(id, word) [HEC_SCORE_##id] = #word,
@@ -37,14 +38,18 @@ static int compare_key(const void *key, const void *setting) {
     return strcmp(key, ((const struct hec_setting *)setting)->key);
 }
 
-const char *hec_program_setting(const struct hec_program *program, const char *key) {
-    const struct hec_setting *found = bsearch(key, program->setting, (size_t)program->settings,
-                                              sizeof *program->setting, compare_key);
-    return found ? found->value : NULL;
+const struct hec_setting *hec_program_setting(const struct hec_program *program, enum hec_key key) {
+    return bsearch(hec_setting_rows[key].key, program->setting, (size_t)program->settings,
+                   sizeof *program->setting, compare_key);
 }
 
-int64_t hec_program_count(const struct hec_program *program, const char *key, int64_t otherwise) {
-    const char *text = hec_program_setting(program, key);
+const char *hec_program_text(const struct hec_program *program, enum hec_key key) {
+    const struct hec_setting *setting = hec_program_setting(program, key);
+    return setting ? setting->value : NULL;
+}
+
+int64_t hec_program_count(const struct hec_program *program, enum hec_key key, int64_t otherwise) {
+    const char *text = hec_program_text(program, key);
     int64_t count = 0;
     return text && hec_count_read(text, &count) ? count : otherwise;
 }

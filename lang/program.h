@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "lang/base/source.h" // struct hec_span: file, line, column, length
+#include "lang/key.h"
 
 enum {
     HEC_RANK_MAX = 6,
@@ -253,9 +254,10 @@ int64_t hec_path_length(const char *path, int64_t layer, int64_t expert);
 // A role as text, "embedding and head"; NULL: it has none.
 const char *hec_role_text(unsigned role);
 
-// The value of a setting; NULL when no such key exists.
-const char *hec_program_setting(const struct hec_program *program, const char *key);
-// The same of a count; `otherwise` where it is a word, such as auto, or no such key exists.
-int64_t hec_program_count(const struct hec_program *program, const char *key, int64_t otherwise);
+// The value of a setting, as text. NULL: settings are not read yet, or it is of groups of parameters.
+const struct hec_setting *hec_program_setting(const struct hec_program *program, enum hec_key key);
+const char *hec_program_text(const struct hec_program *program, enum hec_key key);
+// The same of a count; `otherwise` where it is a word, such as auto.
+int64_t hec_program_count(const struct hec_program *program, enum hec_key key, int64_t otherwise);
 
 #endif

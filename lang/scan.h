@@ -50,6 +50,9 @@ bool hec_number_read(const char *text, struct hec_number *number);
 // The same of a whole number, with any unit or none, up to 2^53: what counts among the settings are read by.
 bool hec_count_read(const char *text, int64_t *count);
 
+// Whole numbers in digits, others as short as they read back to the same.
+const char *hec_number_text(struct hec_arena *arena, double value);
+
 // The units a number may carry, for messages.
 extern const char *const hec_units_text;
 

@@ -1,12 +1,15 @@
-// The table of settings: everything that sections of a .moe file, --set and --explain=settings
-// know.
+// The table of settings (settings.def): everything that sections of a .moe file, --set and --explain=settings know.
 #ifndef HECATE_LANG_SETTINGS_H
 #define HECATE_LANG_SETTINGS_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "lang/key.h"
 #include "lang/tree.h"
+
+// Readers of a setting: struct hrt_config has those of programs and runs.
+enum hec_reader { HEC_READER_COMPILER, HEC_READER_PROGRAM, HEC_READER_RUN, HEC_READER_RESUME };
 
 enum hec_setting_type {
     HEC_SETTING_COUNT,  // Whole number.
@@ -26,6 +29,7 @@ enum {
 
 struct hec_setting_row {
     const char *key;
+    enum hec_reader reader;
     enum hec_setting_type type;
     int flags;
     enum hec_measure measure; // Unit that a number must have (counts may have HEC_BYTES, too).
@@ -37,8 +41,7 @@ struct hec_setting_row {
     const char *text;         // What it means, one line.
 };
 
-extern const struct hec_setting_row hec_setting_rows[];
-extern const int hec_setting_rows_count;
+extern const struct hec_setting_row hec_setting_rows[HEC_KEYS];
 
 // The row of `key`, or NULL.
 const struct hec_setting_row *hec_setting_row(const char *key);

@@ -50,18 +50,11 @@ static void check_settings(const struct hec_program *program, const char *target
     }
 }
 
-static const struct hec_setting *find(const struct hec_program *program, const char *key) {
-    for (int i = 0; i < program->settings; i++) {
-        if (!strcmp(program->setting[i].key, key)) return &program->setting[i];
-    }
-    return NULL;
-}
-
 // One process: every policy computes the same, so those that need no other process are accepted.
 static void check_cluster(const struct hec_program *program, struct hec_diag *diag) {
-    const int64_t nodes = hec_program_count(program, "cluster.nodes", 1);
-    const int64_t devices = hec_program_count(program, "cluster.devices", 1);
-    const struct hec_setting *experts = find(program, "parallel.experts");
+    const int64_t nodes = hec_program_count(program, HEC_KEY_cluster_nodes, 1);
+    const int64_t devices = hec_program_count(program, HEC_KEY_cluster_devices, 1);
+    const struct hec_setting *experts = hec_program_setting(program, HEC_KEY_parallel_experts);
     if (nodes * devices == 1 && experts->given && strcmp(experts->value, "ep")) {
         hec_diag_report(diag, HEC_WARNING, experts->at,
                         "one process holds every expert: `%s` runs like `ep`", experts->value);

@@ -56,7 +56,7 @@ enum hec_again hec_again_of(MlirOperation op) {
         if (!mlirAttributeIsNull(value) && mlirAttributeIsAString(value))
             return again_of_text(mlirStringAttrGetValue(value));
     }
-    return again_of_text(hec_setting(module, "parallel.recompute"));
+    return again_of_text(hec_setting_text(module, HEC_KEY_parallel_recompute));
 }
 
 static bool may_compute_again(const struct recompute *r, MlirOperation op) {
@@ -235,9 +235,8 @@ static void recompute(struct recompute *r) {
 }
 
 void hec_compute_again(MlirOperation module) {
-    const MlirStringRef experts = hec_module_experts(module);
-    const bool stays =
-        !hec_module_has_world(module) || mlirStringRefEqual(experts, HEC_STR("replicate"));
+    const bool stays = !hec_module_has_world(module) ||
+                       hec_setting_is(module, HEC_KEY_parallel_experts, "replicate");
     struct recompute r = {
         .module = module,
         .stays = stays,

@@ -3,7 +3,7 @@
 //   before   @backward: ... moe.accumulate %dwq, %i @wq; moe.accumulate %dgain, %i @norm ...
 //   after    the same, and behind the last of them
 //            fssdp.all_reduce(%i) {params = ["wq", "norm"], bytes = 1050624}
-//            With hecate.dense = "shard", fssdp.reduce_scatter.
+//            With parallel.dense = shard, fssdp.reduce_scatter.
 //
 // Why      The ranks' gradients are summed in the background of the rest of backward: a layer's while
 //          those of the layers below are computed. Only the compiler knows when they are complete.
@@ -54,7 +54,7 @@ static MlirOperation symbol_of(MlirOperation module, MlirOperation op) {
     const MlirOperation param = hec_find_symbol(module, hec_any_param(op));
     if (!hec_param_has_set(param)) return param;
     const MlirOperation set = hec_find_symbol(module, hec_param_set(param));
-    return hec_set_has_rows_max(set) ? (MlirOperation){0} : set;
+    return hec_set_owned(set) ? (MlirOperation){0} : set;
 }
 
 // Whether `v` is made in the body of a loop: the layer of that loop.
@@ -152,7 +152,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     (void)options;
     const MlirOperation backward = hec_find_symbol(module, HEC_STR("backward"));
     if (!backward.ptr) return HEC_PASS_DONE;
-    const bool shard = mlirStringRefEqual(hec_module_dense(module), HEC_STR("shard"));
+    const bool shard = hec_shards_dense(module);
     struct entries all = {0};
     const bool sound = collect(&all, module, backward);
     for (int i = 0; sound && i < all.count; i++) {

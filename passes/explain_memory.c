@@ -7,6 +7,7 @@
 #include "ir/kernel.h"
 #include "ir/setting.h"
 #include "passes/homes/homes.h"
+#include "passes/movement.h"
 #include "passes/pipeline.h"
 #include "passes/rewrite.h"
 
@@ -215,7 +216,7 @@ static void print_line(const char *what, int64_t bytes, const char *note, FILE *
 static int64_t chunks_of_rank(MlirOperation module, MlirOperation set) {
     const int64_t experts = hec_set_experts(set), layers = hec_set_layers(set);
     const int64_t all = experts * (layers ? layers : 1);
-    if (!hec_set_has_rows_max(set) || hec_target_of(module)->apart) return all;
+    if (!hec_set_owned(set) || hec_target_of(module)->apart) return all;
     const int64_t world = hec_module_world(module);
     const MlirAttribute owner = mlirOperationGetAttributeByName(set, HEC_STR("owner"));
     if (mlirAttributeIsNull(owner) || !mlirAttributeIsADenseI32Array(owner))
@@ -234,7 +235,7 @@ static int64_t elements_of_rank(MlirOperation module) {
     int64_t elements = hec_module_param_elements(module);
     struct hec_ops ops = hec_ops_in(hec_module_body(module));
     for (int k = 0; k < ops.count; k++) {
-        if (!hec_op_is(ops.op[k], HEC_OP_set) || !hec_any_has_rows_max(ops.op[k])) continue;
+        if (!hec_op_is(ops.op[k], HEC_OP_set) || !hec_any_owned(ops.op[k])) continue;
         const int64_t layers = hec_any_layers(ops.op[k]);
         const int64_t all = hec_any_experts(ops.op[k]) * (layers ? layers : 1);
         elements -= (all - chunks_of_rank(module, ops.op[k])) * hec_any_chunk_elements(ops.op[k]);
@@ -247,9 +248,7 @@ static int64_t elements_of_rank(MlirOperation module) {
 // of what every rank has.
 static int64_t state_elements(MlirOperation module) {
     int64_t elements = elements_of_rank(module);
-    if (hec_target_of(module)->apart ||
-        !mlirStringRefEqual(hec_module_dense(module), HEC_STR("shard")))
-        return elements;
+    if (hec_target_of(module)->apart || !hec_shards_dense(module)) return elements;
     const int64_t world = hec_module_world(module);
     struct hec_ops ops = hec_ops_in(hec_module_body(module));
     for (int k = 0; k < ops.count; k++) {
@@ -257,7 +256,7 @@ static int64_t state_elements(MlirOperation module) {
         int64_t count = 0;
         if (hec_op_is(op, HEC_OP_param) && !hec_any_has_set(op) && hec_any_trainable(op))
             count = hec_any_elements(op);
-        if (hec_op_is(op, HEC_OP_set) && !hec_any_has_rows_max(op))
+        if (hec_op_is(op, HEC_OP_set) && !hec_any_owned(op))
             count = hec_any_experts(op) * hec_any_chunk_elements(op);
         if (!count) continue;
         const int64_t layers = hec_any_layers(op);
@@ -270,7 +269,7 @@ static int64_t state_elements(MlirOperation module) {
 // Elements that are frozen, of the fullest rank; `states`: of those whose states it has. They have places for gradients and states, whose memory is not taken on the
 // host, as nothing touches it; a device takes it.
 static int64_t frozen_elements(MlirOperation module, bool states) {
-    const bool shard = mlirStringRefEqual(hec_module_dense(module), HEC_STR("shard"));
+    const bool shard = hec_shards_dense(module);
     int64_t elements = 0;
     struct hec_ops ops = hec_ops_in(hec_module_body(module));
     for (int k = 0; !hec_target_of(module)->apart && k < ops.count; k++) {
@@ -280,7 +279,7 @@ static int64_t frozen_elements(MlirOperation module, bool states) {
         const int64_t layers = hec_param_layers(param);
         const int64_t copies = set.ptr ? chunks_of_rank(module, set) : layers ? layers : 1;
         const int64_t count = copies * hec_param_elements(param);
-        const bool shared = states && shard && set.ptr && !hec_set_has_rows_max(set);
+        const bool shared = states && shard && set.ptr && !hec_set_owned(set);
         elements += shared ? count / hec_module_world(module) : count;
     }
     free(ops.op);
@@ -334,7 +333,7 @@ static const char *note_of_parameters(const struct hec_target *target, bool rank
 
 // What a device has, where the model says it, and which settings would need less where that is too little.
 static void explain_device(MlirOperation module, int64_t needed, FILE *out) {
-    const int64_t memory = (int64_t)hec_setting_number(module, "cluster.device.memory", 0);
+    const int64_t memory = (int64_t)hec_setting_number(module, HEC_KEY_cluster_device_memory, 0);
     if (memory <= 0) return;
     if (needed <= memory) {
         char note[32];
@@ -344,16 +343,16 @@ static void explain_device(MlirOperation module, int64_t needed, FILE *out) {
     }
     print_line("of a device", memory, "TOO LITTLE; needs less:", out);
     const char *indent = "                                   ";
-    if (!hec_setting_is(module, "parallel.recompute", "all"))
+    if (!hec_setting_is(module, HEC_KEY_parallel_recompute, "all"))
         fprintf(out, "%s--set parallel.recompute=all\n", indent);
-    if (hec_setting_is(module, "parallel.logits", "whole"))
+    if (hec_setting_is(module, HEC_KEY_parallel_logits, "whole"))
         fprintf(out, "%s--set parallel.logits=512\n", indent);
     if (hec_module_batch(module) > 1)
         fprintf(out, "%s--set parallel.microbatch=N, now %" PRId64 "\n", indent,
                 hec_module_batch(module));
-    if (hec_module_has_world(module) && !hec_setting_is(module, "parallel.dense", "shard"))
+    if (hec_module_has_world(module) && !hec_setting_is(module, HEC_KEY_parallel_dense, "shard"))
         fprintf(out, "%s--set parallel.dense=shard\n", indent);
-    if (hec_setting_is(module, "train.precision", "fp32"))
+    if (hec_setting_is(module, HEC_KEY_train_precision, "fp32"))
         fprintf(out, "%s--set train.precision=bf16, on GPUs\n", indent);
     fprintf(out, "%smore devices: cluster.nodes, cluster.devices\n", indent);
 }
@@ -379,7 +378,7 @@ bool hec_explain_memory(MlirOperation module, FILE *out) {
         const int64_t rounded = rounded_bytes(module);
         const bool ranks = hec_module_has_world(module);
         const int64_t scratch = p.target->scratch_bytes;
-        const bool by_muon = hec_setting_is(module, "train.optimizer", "muon");
+        const bool by_muon = hec_setting_is(module, HEC_KEY_train_optimizer, "muon");
         const int64_t muon = by_muon ? muon_elements(module) * element_bytes(module) : 0;
         print_whose(p.target, ranks ? hec_module_world(module) : 1, out);
         print_line("parameters", parameters, note_of_parameters(p.target, ranks), out);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/accessors.h"
+#include "ir/setting.h"
 #include "passes/cost/recorded.h"
 #include "passes/explain.h"
 #include "passes/pipeline.h"
@@ -101,7 +102,7 @@ static const char *calibrate_reason(const struct report *r) {
 static void print_choices(const struct report *r) {
     char number[32], text[160];
     const struct hec_search *s = &r->search;
-    const MlirStringRef experts = hec_module_experts(r->module);
+    const MlirStringRef experts = hec_setting_text(r->module, HEC_KEY_parallel_experts);
     fprintf(r->out, "Chosen%*s because\n", 35, "");
     snprintf(text, sizeof text, "parallel.experts = %.*s; %s", (int)experts.length, experts.data,
              r->movement.even                        ? "rows split evenly over holders"
@@ -348,10 +349,12 @@ bool hec_explain_plan(MlirOperation module, FILE *out) {
     struct report *r = HEC_NEW(&arena, struct report);
     *r = (struct report){.out = out, .module = module};
     if (!hec_moves_experts(module) || !hec_movement_read(module, &r->movement)) {
-        const MlirStringRef experts = hec_module_experts(module);
-        fprintf(out, "No experts move: %s%.*s.\n",
-                hec_module_has_world(module) ? "parallel.experts = " : "one process has all",
-                (int)experts.length, experts.data);
+        const MlirStringRef experts = hec_setting_text(module, HEC_KEY_parallel_experts);
+        if (hec_has_ranks(module))
+            fprintf(out, "No experts move: parallel.experts = %.*s.\n", (int)experts.length,
+                    experts.data);
+        else
+            fputs("No experts move: one process has all.\n", out);
         hec_arena_free(&arena);
         return true;
     }

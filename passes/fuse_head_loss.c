@@ -138,12 +138,12 @@ static void fuse(const struct head *head, int64_t most) {
 }
 
 static bool applies(MlirOperation module) {
-    return hec_setting_count(module, "parallel.logits", 0) > 0;
+    return hec_setting_count(module, HEC_KEY_parallel_logits, 0) > 0;
 }
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
-    const int64_t most = hec_setting_count(module, "parallel.logits", 0);
+    const int64_t most = hec_setting_count(module, HEC_KEY_parallel_logits, 0);
     struct hec_ops ops = hec_ops_below(module);
     bool sound = true;
     for (int k = 0; k < ops.count; k++) { // What goes away stands before its loss.

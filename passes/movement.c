@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/accessors.h"
+#include "ir/setting.h"
 #include "runtime/plan/policy.h"
 #include "runtime/plan/types.h"
 
@@ -19,10 +20,15 @@ bool hec_has_ranks(MlirOperation module) {
     return hec_module_has_world(module);
 }
 
+bool hec_shards_dense(MlirOperation module) {
+    return hec_has_ranks(module) && hec_setting_is(module, HEC_KEY_parallel_dense, "shard");
+}
+
 bool hec_moves_experts(MlirOperation module) {
     if (!hec_has_ranks(module)) return false;
-    const MlirStringRef experts = hec_module_experts(module);
-    if (is_text(experts, "ep") || is_text(experts, "replicate")) return false;
+    if (hec_setting_is(module, HEC_KEY_parallel_experts, "ep") ||
+        hec_setting_is(module, HEC_KEY_parallel_experts, "replicate"))
+        return false;
     const struct hec_ops ops = hec_ops_in(hec_module_body(module));
     bool found = false;
     for (int k = 0; k < ops.count && !found; k++) found = hec_op_is(ops.op[k], HEC_OP_set);

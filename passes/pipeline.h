@@ -102,7 +102,7 @@ struct hec_step_score {
     double bytes, memory; // Of a device: what it must remember, and what it has.
     double actions; // That all devices take: what the simulation costs, the same on every machine.
     int64_t overlap, slots;               // t and m; 0 where nothing moves.
-    int64_t rows_max;                     // Of the first set.
+    int64_t wave_rows;                    // Of the first set.
     int64_t ranks, positions, vocabulary; // Of the program; no vocabulary: 0.
 };
 

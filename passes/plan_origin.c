@@ -10,6 +10,8 @@
 
 #include "files/files.h"
 #include "ir/accessors.h"
+#include "ir/setting.h"
+#include "lang/base/arena.h"
 #include "passes/json_location.h"
 
 enum { TEXT = 128 };
@@ -60,18 +62,18 @@ static json_t *loads_of(MlirOperation module) {
 
 static json_t *cluster_of(MlirOperation module) {
     json_t *cluster = json_object();
-    const MlirAttribute all = mlirOperationGetAttributeByName(module, HEC_STR("hecate.settings"));
-    if (mlirAttributeIsNull(all) || !mlirAttributeIsADictionary(all)) return cluster;
+    struct hec_arena arena = {0};
+    if (!hec_module_has_settings(module)) return cluster;
+    const MlirAttribute all = hec_module_settings(module);
     for (intptr_t i = 0; i < mlirDictionaryAttrGetNumElements(all); i++) {
         const MlirNamedAttribute one = mlirDictionaryAttrGetElement(all, i);
         const MlirStringRef key = mlirIdentifierStr(one.name);
         char name[TEXT];
         if (key.length >= TEXT || strncmp(key.data, "cluster.", 8) != 0) continue;
-        if (!mlirAttributeIsAString(one.attribute)) continue;
-        const MlirStringRef value = mlirStringAttrGetValue(one.attribute);
         snprintf(name, sizeof name, "%.*s", (int)key.length, key.data);
-        json_object_set_new(cluster, name, json_stringn(value.data, value.length));
+        json_object_set_new(cluster, name, json_string(hec_setting_print(&arena, one.attribute)));
     }
+    hec_arena_free(&arena);
     return cluster;
 }
 

@@ -71,8 +71,8 @@ static void read_rounded(MlirOperation product) {
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
-    if (!hec_setting_is(module, "train.precision", "bf16")) return HEC_PASS_DONE;
-    const bool router = hec_setting_is(module, "train.precision.router", "bf16");
+    if (!hec_setting_is(module, HEC_KEY_train_precision, "bf16")) return HEC_PASS_DONE;
+    const bool router = hec_setting_is(module, HEC_KEY_train_precision_router, "bf16");
     struct hec_ops ops = hec_ops_below(module);
     struct hec_map kept = {0};
     for (int k = 0; k < ops.count && !router; k++) {

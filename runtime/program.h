@@ -44,7 +44,7 @@ struct hrt_set {
     int64_t experts, topk, layers;
     int64_t offset, chunk_elements;
     // Of programs whose ranks own experts (struct hrt_program, owned); else 0.
-    int64_t width, rows_max;    // Elements of a row that is sent; rows of a wave on one rank.
+    int64_t width, wave_rows;   // Elements of a row that is sent; rows of a wave on one rank.
     bool rows_bf16;             // The rows that are sent are of bf16.
     bool limited;               // The ranks drop rows of its experts together (hrt_drop).
     size_t chunks, chunk_grads; // Bytes into the model: tables of pointers, [layers][experts], of

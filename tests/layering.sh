@@ -37,5 +37,5 @@ may_include tools/restart tools/restart/
 may_include runtime/tokenizer runtime/tokenizer/ runtime/base/ files/
 may_include tools/prepare tools/prepare/ runtime/tokenizer/tokenizer.h runtime/data/file.h runtime/base/ files/
 may_include tools/replay tools/replay/ runtime/plan/ files/
-may_include runtime      runtime/ kernels/ files/
+may_include runtime      runtime/ kernels/ files/ lang/settings.def
 exit $failed

@@ -62,13 +62,14 @@ static bool name_files(struct hec_compilation *c) {
 
 // The files of measurements that settings name.
 static bool note_measurements(struct hec_compilation *c) {
-    static const char *const key[] = {"cluster.device.measured", "cluster.link.measured"};
+    static const enum hec_key key[] = {HEC_KEY_cluster_device_measured,
+                                       HEC_KEY_cluster_link_measured};
     bool sound = true;
     for (int i = 0; i < 2 && sound; i++) {
-        const MlirStringRef path = hec_setting(c->module, key[i]);
+        const MlirStringRef path = hec_setting_text(c->module, key[i]);
         if (path.length)
-            sound =
-                hec_output_note(false, key[i], hec_arena_copy(c->arena, path.data, path.length));
+            sound = hec_output_note(false, hec_setting_rows[key[i]].key,
+                                    hec_arena_copy(c->arena, path.data, path.length));
     }
     return sound;
 }

@@ -87,7 +87,7 @@ static bool are_one(const struct hrt_hf_family *family, const struct hec_param *
 }
 
 bool hec_check_names(const struct hec_program *program, struct hec_diag *diag) {
-    const char *name = hec_program_setting(program, "names.hf.family");
+    const char *name = hec_program_text(program, HEC_KEY_names_hf_family);
     const struct hrt_hf_family *family = hrt_hf_family_named(name ? name : "");
     const uint32_t errors_before = diag->errors;
     for (int i = 0; family && i < program->params; i++) {

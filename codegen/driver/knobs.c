@@ -29,7 +29,7 @@ const struct hec_knob hec_knobs[HEC_KNOBS] = {
 const char *hec_knob_setting(struct hec_arena *arena, const struct hec_knob *knob,
                              const char *value, const struct hec_step_score *own) {
     if (knob->times == AS_WRITTEN) return hec_arena_format(arena, "%s=%s", knob->key, value);
-    const int64_t of = knob->times == OF_OVERLAP ? own->overlap : own->rows_max;
+    const int64_t of = knob->times == OF_OVERLAP ? own->overlap : own->wave_rows;
     const int64_t number = (int64_t)(strtod(value, NULL) * (double)of);
     if (number < 1 || number == of) return NULL;
     return hec_arena_format(arena, "%s=%" PRId64, knob->key, number);

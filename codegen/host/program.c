@@ -50,7 +50,7 @@ static bool check_module(struct hec_emitter *e) {
     static const char *const of_param[] = {"offset", "elements", NULL};
     static const char *const of_slot[] = {"offset", "stride", NULL};
     static const char *const of_set[] = {"offset", "chunk_elements", NULL};
-    static const char *const of_ranks[] = {"hecate.world", "hecate.bucket", NULL};
+    static const char *const of_ranks[] = {"hecate.world", NULL};
     bool sound = has_ints(e, e->module, of_module);
     if (sound && hec_module_has_world(e->module)) sound = has_ints(e, e->module, of_ranks);
     const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
@@ -59,7 +59,7 @@ static bool check_module(struct hec_emitter *e) {
         if (hec_op_is(op, HEC_OP_param)) sound = has_ints(e, op, of_param);
         if (hec_op_is(op, HEC_OP_slot)) sound = has_ints(e, op, of_slot);
         if (hec_op_is(op, HEC_OP_set)) sound = has_ints(e, op, of_set);
-        e->sends_rows |= hec_op_is(op, HEC_OP_set) && hec_any_has_rows_max(op);
+        e->sends_rows |= hec_op_is(op, HEC_OP_set) && hec_any_owned(op);
         if (sound && hec_op_is(op, HEC_OP_param) && hec_any_has_set(op) &&
             mlirOperationIsNull(hec_set_of(e, op))) {
             hec_emit_fault(e, op, "belongs to a set that does not exist");

@@ -14,6 +14,7 @@
 #include "ir/accessors.h"
 #include "ir/kernel.h"
 #include "ir/ops/contract.h"
+#include "ir/setting.h"
 #include "ir/values.h"
 
 static const char *quote_attr(struct hec_emitter *e, MlirOperation op, const char *key) {
@@ -70,9 +71,9 @@ static const char *sending_text(struct hec_emitter *e, MlirOperation set) {
     const char *name = hec_member(e, set);
     const char *text = HEC_TEXT(
         e,
-        ", %s, .rows_max = %" PRId64
+        ", %s, .wave_rows = %" PRId64
         ", .chunks = offsetof(struct %s, param.%s), .chunk_grads = offsetof(struct %s, grad.%s)",
-        rows_text(e, set), hec_any_rows_max(set), e->name, name, e->name, name);
+        rows_text(e, set), hec_any_wave_rows(set), e->name, name, e->name, name);
     if (!hec_is_rounded(e, set)) return text;
     return HEC_TEXT(e, "%s, .chunk_rounded = offsetof(struct %s, rounded.%s)", text, e->name, name);
 }
@@ -176,12 +177,9 @@ static int emit_texts(struct hec_emitter *e, struct hec_writer *out, const char 
     hec_blank(out);
     hec_open(out, "static const struct hrt_setting %s[] = {", name);
     for (int i = 0; i < count; i++) {
-        if (!mlirAttributeIsAString(entry[i].attribute)) {
-            hec_emit_fault(e, e->module, "has an entry of %s that is no string", key);
-            continue;
-        }
+        const char *value = hec_setting_print(&e->arena, entry[i].attribute);
         hec_line(out, "{%s, %s},", hec_quote(e, mlirIdentifierStr(entry[i].name)),
-                 hec_quote(e, mlirStringAttrGetValue(entry[i].attribute)));
+                 hec_quote(e, HEC_STR(value)));
     }
     hec_close(out, "};");
     return count;
@@ -325,10 +323,10 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out,
     emit_flops(e, out);
     emit_table_sizes(out, size);
     if (e->world > 1) {
-        const bool shard = mlirStringRefEqual(hec_module_dense(m), HEC_STR("shard"));
+        const bool shard = hec_setting_is(m, HEC_KEY_parallel_dense, "shard");
         if (size->buckets)
             hec_line(out, ".buckets = %d, .bucket = buckets, .bucket_bytes = %" PRId64 ",",
-                     size->buckets, hec_module_bucket(m));
+                     size->buckets, hec_setting_count(m, HEC_KEY_parallel_bucket, 1));
         hec_line(out, ".dense_offset = offsetof(struct %s, dense), .dense_shard = %s,", e->name,
                  shard ? "true" : "false");
         hec_line(out, ".world = %" PRId64 ", .owned = %s,", e->world,

@@ -10,6 +10,7 @@
 #include "ir/build/symbols.h"
 #include "ir/build/unit.h"
 #include "ir/build/value.h"
+#include "ir/setting.h"
 
 _Static_assert((int)HEC_LOSSES_MAX == (int)HEC_IR_NAMED_LOSSES_MAX, "what is checked can be built");
 _Static_assert((int)HEC_EXPERTS_MAX == (int)HEC_IR_EXPERTS_MAX, "what is checked can be built");
@@ -89,7 +90,7 @@ static MlirValue build_named_loss(struct hec_scope *scope, const struct hec_name
 
 // What the model's own cross-entropy adds to what is minimized.
 static MlirValue build_own_share(struct hec_scope *scope, MlirValue cross_entropy) {
-    const char *text = hec_program_setting(scope->build->program, "train.objective.weight");
+    const char *text = hec_program_text(scope->build->program, HEC_KEY_train_objective_weight);
     const double weight = text ? strtod(text, NULL) : 1;
     if (weight == 1) return cross_entropy;
     if (weight == 0) return hec_build_fill(&scope->b, mlirValueGetType(cross_entropy), 0);
@@ -167,7 +168,9 @@ static void set_attributes(struct hec_build *build) {
     MlirNamedAttribute *setting =
         hec_checked(calloc((size_t)program->settings + 1, sizeof *setting));
     for (int i = 0; i < program->settings; i++) {
-        setting[i] = hec_attr_string(c, program->setting[i].key, program->setting[i].value);
+        const struct hec_setting *own = &program->setting[i];
+        const struct hec_setting_row *row = hec_setting_row(own->key);
+        setting[i] = hec_attr(c, own->key, hec_setting_attribute(c, row, own->value));
     }
     const struct hec_source *source = program->model->at.file;
     hec_set_attr(build->module, hec_attr_string(c, "sym_name", program->name));
@@ -177,23 +180,14 @@ static void set_attributes(struct hec_build *build) {
     hec_module_put_batch(build->module, build->batch);
     hec_module_put_vocabulary(build->module, program->vocabulary);
     hec_module_put_positions(build->module, program->positions);
-    if (build->world > 1) {
-        const char *experts = hec_program_setting(program, "parallel.experts");
-        hec_module_put_world(build->module, build->world);
-        hec_module_put_experts(build->module, experts);
-        hec_module_put_bucket(build->module, hec_program_count(program, "parallel.bucket", 1));
-        const char *dense = hec_program_setting(program, "parallel.dense");
-        hec_module_put_dense(build->module, dense);
-        const int64_t rows = hec_program_count(program, "parallel.rows_max", 0);
-        if (rows) hec_module_put_rows_max(build->module, rows);
-    }
+    if (build->world > 1) hec_module_put_world(build->module, build->world);
     free(setting);
 }
 
 // The settings that decide types.
 static bool read_settings(struct hec_build *build) {
-    const char *precision = hec_program_setting(build->program, "train.precision");
-    const char *batch = hec_program_setting(build->program, "parallel.microbatch");
+    const char *precision = hec_program_text(build->program, HEC_KEY_train_precision);
+    const char *batch = hec_program_text(build->program, HEC_KEY_parallel_microbatch);
     const struct hec_span at = build->program->model->at;
     build->i32 = mlirIntegerTypeGet(build->context, 32);
     build->index = mlirIndexTypeGet(build->context);
@@ -204,10 +198,10 @@ static bool read_settings(struct hec_build *build) {
     } else {
         hec_build_error(build, at, "not yet: train.precision = %s", precision ? precision : "none");
     }
-    build->world = hec_program_count(build->program, "cluster.nodes", 1) *
-                   hec_program_count(build->program, "cluster.devices", 1);
-    build->group = hec_program_count(build->program, "train.group", 0); // 0: of an iteration.
-    build->batch = hec_program_count(build->program, "parallel.microbatch", 0);
+    build->world = hec_program_count(build->program, HEC_KEY_cluster_nodes, 1) *
+                   hec_program_count(build->program, HEC_KEY_cluster_devices, 1);
+    build->group = hec_program_count(build->program, HEC_KEY_train_group, 0); // 0: of an iteration.
+    build->batch = hec_program_count(build->program, HEC_KEY_parallel_microbatch, 0);
     if (build->batch < 1) {
         hec_build_error(build, at, "parallel.microbatch is %s, expected a number",
                         batch ? batch : "not set");

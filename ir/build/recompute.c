@@ -8,7 +8,7 @@
 
 // What the setting says of `name`: the beginning of the word, whose length is set; NULL where it says nothing.
 static const char *find_own(const struct hec_program *program, const char *name, size_t *length) {
-    const char *text = hec_program_setting(program, "parallel.recompute");
+    const char *text = hec_program_text(program, HEC_KEY_parallel_recompute);
     const char *at = text ? strchr(text, '(') : NULL;
     while (at) {
         at += strspn(at, "(, ");

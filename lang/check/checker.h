@@ -5,6 +5,7 @@
 #include "lang/base/str.h"
 #include "lang/base/vec.h"
 #include "lang/check.h"
+#include "lang/scan.h"
 #include "lang/tree.h"
 
 // A value known when compiling.
@@ -130,7 +131,6 @@ bool hec_resolve_constant(struct hec_checker *checker, const struct hec_env *env
 // Evaluates the definition itself.
 bool hec_entry_evaluate(struct hec_checker *checker, struct hec_entry *entry);
 const char *hec_constant_text(struct hec_checker *checker, const struct hec_constant *value);
-const char *hec_number_text(struct hec_arena *arena, double value);
 
 // -- shape.c: lists of dims
 

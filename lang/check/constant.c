@@ -21,15 +21,6 @@ static struct hec_constant truth(bool value) {
     return (struct hec_constant){.kind = HEC_CONSTANT_BOOL, .truth = value};
 }
 
-const char *hec_number_text(struct hec_arena *arena, double value) {
-    // A whole number in digits, as whoever reads one expects: 1e15 would be "1e+15".
-    if (value == floor(value) && fabs(value) <= 0x1p53)
-        return hec_arena_format(arena, "%.0f", value + 0.0); // No "-0".
-    const char *text = hec_arena_format(arena, "%.15g", value);
-    if (strtod(text, NULL) != value) text = hec_arena_format(arena, "%.17g", value);
-    return text;
-}
-
 const char *hec_constant_text(struct hec_checker *checker, const struct hec_constant *value) {
     if (value->kind == HEC_CONSTANT_BOOL) return value->truth ? "true" : "false";
     return hec_number_text(checker->arena, value->number.value);

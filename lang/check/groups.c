@@ -298,7 +298,7 @@ void hec_apply_groups(struct hec_checker *checker) {
 }
 
 void hec_look_at_groups(struct hec_checker *checker) {
-    if (strcmp(hec_program_setting(checker->program, "train.optimizer"), "adamw") != 0) return;
+    if (strcmp(hec_program_text(checker->program, HEC_KEY_train_optimizer), "adamw") != 0) return;
     for (int i = 0; i < checker->groups.count; i++) {
         const struct hec_group *group = &checker->groups.item[i];
         const char *text = group->text[HEC_GROUP_OPTIMIZER];

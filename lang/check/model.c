@@ -65,9 +65,10 @@ static void check_elements(struct hec_checker *checker, struct hec_span at,
 }
 
 static void look_at_size(struct hec_checker *checker, const struct hec_node *node) {
-    check_elements(
-        checker, node->at, &node->shape,
-        node->batched ? (double)hec_program_count(checker->program, "parallel.microbatch", 1) : 1);
+    check_elements(checker, node->at, &node->shape,
+                   node->batched
+                       ? (double)hec_program_count(checker->program, HEC_KEY_parallel_microbatch, 1)
+                       : 1);
 }
 
 // Files name parameters by their paths.
@@ -106,7 +107,7 @@ static void check_losses(struct hec_checker *checker) {
                   "`%s` returns logits that know the tokens which they predict: they depend on "
                   "`ahead(ids, %lld)`",
                   program->name, (long long)result->ahead);
-    const bool next = !strcmp(hec_program_setting(program, "train.objective"), "next_token");
+    const bool next = !strcmp(hec_program_text(program, HEC_KEY_train_objective), "next_token");
     for (int i = 0; i < program->losses; i++) {
         const struct hec_named_loss *loss = &program->loss[i];
         if (loss->temperature > 0 && !next)
@@ -120,7 +121,7 @@ static void check_losses(struct hec_checker *checker) {
 
 static void check_weight(struct hec_checker *checker) {
     const struct hec_program *program = checker->program;
-    const char *weight = hec_program_setting(program, "train.objective.weight");
+    const char *weight = hec_program_text(program, HEC_KEY_train_objective_weight);
     if (program->losses || atof(weight) > 0) return;
     hec_error(checker, program->model->at,
               "`%s` learns from nothing: `train.objective.weight` is 0, and it has no loss by name",
@@ -145,6 +146,6 @@ void hec_check_model(struct hec_checker *checker) {
     look_in(checker, &program->model->body, look_at_end);
     check_losses(checker);
     check_weight(checker);
-    const bool next = !strcmp(hec_program_setting(program, "train.objective"), "next_token");
+    const bool next = !strcmp(hec_program_text(program, HEC_KEY_train_objective), "next_token");
     look_in(checker, &program->model->body, next ? look_at_attention : look_at_ahead);
 }

@@ -6,23 +6,19 @@
 #include "lang/check/settings.h"
 #include "lang/scan.h"
 
-static int index_of(const char *key) {
-    return (int)(hec_setting_row(key) - hec_setting_rows);
-}
-
-static int64_t count_of(const struct hec_setting_values *values, const char *key) {
+static int64_t count_of(const struct hec_setting_values *values, enum hec_key key) {
     int64_t count = 0; // Of a word, such as auto.
-    hec_count_read(values->value[index_of(key)].value, &count);
+    hec_count_read(values->value[key].value, &count);
     return count;
 }
 
-static bool is_auto(const struct hec_setting_values *values, const char *key) {
-    return !strncmp(values->value[index_of(key)].value, "auto", 4);
+static bool is_auto(const struct hec_setting_values *values, enum hec_key key) {
+    return !strncmp(values->value[key].value, "auto", 4);
 }
 
-static void set(struct hec_checker *checker, struct hec_setting_values *values, const char *key,
+static void set(struct hec_checker *checker, struct hec_setting_values *values, enum hec_key key,
                 int64_t value) {
-    values->value[index_of(key)].value = hec_arena_format(checker->arena, "%lld", (long long)value);
+    values->value[key].value = hec_arena_format(checker->arena, "%lld", (long long)value);
 }
 
 static int64_t greatest_divisor(int64_t a, int64_t b) {
@@ -43,13 +39,13 @@ static bool fits(struct choice choice, int64_t microbatch) {
 // the list is broken, which was reported.
 static int64_t largest_fitting(struct hec_checker *checker, struct hec_setting_values *values,
                                struct choice choice) {
-    const struct hec_expr *expr = values->expr[index_of("parallel.microbatch")];
+    const struct hec_expr *expr = values->expr[HEC_KEY_parallel_microbatch];
     int64_t best = 0;
     if (!expr || expr->kind != HEC_EXPR_CALL || expr->arguments.count == 0) {
         for (int64_t size = 1; size <= 8; size++) best = fits(choice, size) ? size : best;
         return best == 0 && fits(choice, choice.unit) ? choice.unit : best;
     }
-    if (!strcmp(values->value[index_of("parallel.microbatch")].value, "auto")) return -1;
+    if (!strcmp(values->value[HEC_KEY_parallel_microbatch].value, "auto")) return -1;
     for (int i = 0; i < expr->arguments.count; i++) {
         struct hec_constant value;
         if (!hec_constant_of(checker, NULL, expr->arguments.item[i].value, &value)) continue;
@@ -64,8 +60,8 @@ static int64_t largest_fitting(struct hec_checker *checker, struct hec_setting_v
 // Reports that `tokens` is no multiple of `unit`, and which numbers next to it are.
 static void wrong_tokens(struct hec_checker *checker, const struct hec_setting_values *values,
                          int64_t tokens, int64_t unit, const char *why) {
-    const struct hec_setting *setting = &values->value[index_of("train.tokens")];
-    const struct hec_expr *expr = values->expr[index_of("train.tokens")];
+    const struct hec_setting *setting = &values->value[HEC_KEY_train_tokens];
+    const struct hec_expr *expr = values->expr[HEC_KEY_train_tokens];
     const int64_t below = tokens / unit * unit;
     hec_error(checker, expr ? expr->at : setting->at,
               "`train.tokens` is %lld, no multiple of %lld (%s)", (long long)tokens,
@@ -94,8 +90,8 @@ static const char *factors(struct hec_checker *checker, int64_t positions, int64
 // Reports that iterations are not whole groups.
 static void wrong_group(struct hec_checker *checker, const struct hec_setting_values *values,
                         int64_t microbatch, int64_t devices, int64_t unit) {
-    const struct hec_setting *group = &values->value[index_of("train.group")];
-    const struct hec_expr *expr = values->expr[index_of("train.group")];
+    const struct hec_setting *group = &values->value[HEC_KEY_train_group];
+    const struct hec_expr *expr = values->expr[HEC_KEY_train_group];
     hec_error(checker, expr ? expr->at : group->at,
               "`train.group` is %s, but an iteration has %lld sequences (microbatch %lld x %lld "
               "devices), no multiple of it",
@@ -109,8 +105,8 @@ static void wrong_group(struct hec_checker *checker, const struct hec_setting_va
 // Reports that no microbatch may be chosen for the sequences of a device.
 static void no_microbatch(struct hec_checker *checker, const struct hec_setting_values *values,
                           struct choice choice) {
-    const struct hec_setting *microbatch = &values->value[index_of("parallel.microbatch")];
-    const struct hec_setting *group = &values->value[index_of("train.group")];
+    const struct hec_setting *microbatch = &values->value[HEC_KEY_parallel_microbatch];
+    const struct hec_setting *group = &values->value[HEC_KEY_train_group];
     const char *why = "";
     if (choice.unit > 1)
         why = hec_arena_format(checker->arena,
@@ -123,11 +119,12 @@ static void no_microbatch(struct hec_checker *checker, const struct hec_setting_
 
 static void resolve_tokens(struct hec_checker *checker, struct hec_setting_values *values) {
     const int64_t positions = checker->program->positions;
-    const int64_t devices = count_of(values, "cluster.nodes") * count_of(values, "cluster.devices");
-    const bool free_tokens = is_auto(values, "train.tokens");
-    const bool free_microbatch = is_auto(values, "parallel.microbatch");
-    int64_t microbatch = free_microbatch ? 0 : count_of(values, "parallel.microbatch");
-    int64_t tokens = free_tokens ? 0 : count_of(values, "train.tokens");
+    const int64_t devices =
+        count_of(values, HEC_KEY_cluster_nodes) * count_of(values, HEC_KEY_cluster_devices);
+    const bool free_tokens = is_auto(values, HEC_KEY_train_tokens);
+    const bool free_microbatch = is_auto(values, HEC_KEY_parallel_microbatch);
+    int64_t microbatch = free_microbatch ? 0 : count_of(values, HEC_KEY_parallel_microbatch);
+    int64_t tokens = free_tokens ? 0 : count_of(values, HEC_KEY_train_tokens);
     if (positions == 0) return; // The model is broken: that is reported.
 
     if (!free_tokens && tokens % (positions * devices)) {
@@ -135,8 +132,8 @@ static void resolve_tokens(struct hec_checker *checker, struct hec_setting_value
         wrong_tokens(checker, values, tokens, positions * devices, why);
         return;
     }
-    const bool whole = !strcmp(values->value[index_of("train.group")].value, "iteration");
-    const int64_t group = whole ? 1 : count_of(values, "train.group");
+    const bool whole = !strcmp(values->value[HEC_KEY_train_group].value, "iteration");
+    const int64_t group = whole ? 1 : count_of(values, HEC_KEY_train_group);
     const struct choice choice = {
         .sequences = free_tokens ? 0 : tokens / (positions * devices),
         .unit = group / greatest_divisor(group, devices),
@@ -157,19 +154,19 @@ static void resolve_tokens(struct hec_checker *checker, struct hec_setting_value
         wrong_tokens(checker, values, tokens, positions * microbatch * devices, why);
         return;
     }
-    set(checker, values, "train.tokens", tokens);
-    set(checker, values, "parallel.microbatch", microbatch);
+    set(checker, values, HEC_KEY_train_tokens, tokens);
+    set(checker, values, HEC_KEY_parallel_microbatch, microbatch);
 }
 
 // `final` of a constant schedule would be ignored: say so.
 static void check_owners(struct hec_checker *checker, const struct hec_setting_values *values) {
-    for (int i = 0; i < hec_setting_rows_count; i++) {
+    for (int i = 0; i < HEC_KEYS; i++) {
         const struct hec_setting_row *row = &hec_setting_rows[i];
         const struct hec_setting *setting = &values->value[i];
         if (!row->of || !setting->given) continue;
         const int length = (int)(strrchr(row->key, '.') - row->key);
         const char *parent = hec_arena_format(checker->arena, "%.*s", length, row->key);
-        const char *choice = values->value[index_of(parent)].value;
+        const char *choice = values->value[hec_setting_row(parent) - hec_setting_rows].value;
         if (hec_setting_lists(row->of, choice)) continue;
         hec_error(checker, setting->at, "`%s` has no meaning with `%s = %s`", row->key, parent,
                   choice);
@@ -194,9 +191,9 @@ static struct hec_setting setting_of_group(struct hec_checker *checker,
 
 // A learning rate that would rise beyond the end of the run.
 static void check_warmup(struct hec_checker *checker, const struct hec_setting_values *values) {
-    const int64_t warmup = count_of(values, "train.schedule.warmup");
-    const int64_t steps = count_of(values, "train.steps");
-    const struct hec_setting *setting = &values->value[index_of("train.schedule.warmup")];
+    const int64_t warmup = count_of(values, HEC_KEY_train_schedule_warmup);
+    const int64_t steps = count_of(values, HEC_KEY_train_steps);
+    const struct hec_setting *setting = &values->value[HEC_KEY_train_schedule_warmup];
     if (warmup <= steps) return;
     hec_warning(checker, setting->at,
                 "the learning rate rises for %lld steps, but the run has %lld: it ends at %.3g of "
@@ -209,10 +206,10 @@ void hec_resolve_settings(struct hec_checker *checker, struct hec_setting_values
     check_owners(checker, values);
     resolve_tokens(checker, values);
     check_warmup(checker, values);
-    const size_t most = (size_t)(hec_setting_rows_count + checker->groups.count);
+    const size_t most = (size_t)(HEC_KEYS + checker->groups.count);
     struct hec_setting *settings = hec_arena_alloc(checker->arena, most, sizeof *settings);
     int count = 0;
-    for (int i = 0; i < hec_setting_rows_count; i++) {
+    for (int i = 0; i < HEC_KEYS; i++) {
         if (!hec_is_group_key(hec_setting_rows[i].key)) settings[count++] = values->value[i];
     }
     for (int i = 0; i < checker->groups.count; i++)

@@ -136,7 +136,7 @@ static const char *read_pair(const struct value_of *of) {
 static const struct hec_setting_row *find_inner(const struct value_of *of,
                                                 const struct hec_argument *argument, int position) {
     const size_t length = strlen(of->row->key);
-    for (int i = 0; i < hec_setting_rows_count; i++) {
+    for (int i = 0; i < HEC_KEYS; i++) {
         const struct hec_setting_row *row = &hec_setting_rows[i];
         if (strncmp(row->key, of->row->key, length) || row->key[length] != '.') continue;
         if (row->of && !hec_setting_lists(row->of, of->expr->text)) continue;
@@ -151,7 +151,7 @@ static void unknown_inner(const struct value_of *of, const struct hec_argument *
     struct hec_checker *checker = of->checker;
     const size_t length = strlen(of->row->key);
     HEC_VEC(const char *) known = {0};
-    for (int i = 0; i < hec_setting_rows_count; i++) {
+    for (int i = 0; i < HEC_KEYS; i++) {
         const struct hec_setting_row *row = &hec_setting_rows[i];
         if (strncmp(row->key, of->row->key, length) || row->key[length] != '.') continue;
         if (row->of && !hec_setting_lists(row->of, of->expr->text)) continue;

@@ -1,7 +1,6 @@
 // Sections and --set: which setting is meant, and whether it is given once.
 #include "lang/check/settings.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "lang/check/groups.h"
@@ -15,7 +14,7 @@ static bool is_prefix(const char *key, const char *prefix) {
 static bool is_section(const char *path) {
     const struct hec_setting_row *row = hec_setting_row(path);
     if (row && row->type != HEC_SETTING_LABEL) return false; // `optimizer` has sub-settings.
-    for (int i = 0; i < hec_setting_rows_count; i++) {
+    for (int i = 0; i < HEC_KEYS; i++) {
         if (is_prefix(hec_setting_rows[i].key, path)) return true;
     }
     return false;
@@ -26,7 +25,7 @@ static void unknown_in(struct hec_checker *checker, struct hec_span at, const ch
                        const char *name) {
     HEC_VEC(const char *) known = {0};
     const size_t length = *path ? strlen(path) + 1 : 0;
-    for (int i = 0; i < hec_setting_rows_count; i++) {
+    for (int i = 0; i < HEC_KEYS; i++) {
         const char *key = hec_setting_rows[i].key;
         if (*path && !is_prefix(key, path)) continue;
         const char *word = hec_intern(&checker->names, key + length, strcspn(key + length, "."));
@@ -39,7 +38,7 @@ static void unknown_in(struct hec_checker *checker, struct hec_span at, const ch
 // The full key that ends with `.name`, if exactly one does: a setting in the wrong section.
 static void note_elsewhere(struct hec_checker *checker, const char *name) {
     const char *found = NULL;
-    for (int i = 0; i < hec_setting_rows_count; i++) {
+    for (int i = 0; i < HEC_KEYS; i++) {
         const char *key = hec_setting_rows[i].key;
         const char *last = strrchr(key, '.');
         if (strcmp(last + 1, name)) continue;
@@ -51,7 +50,7 @@ static void note_elsewhere(struct hec_checker *checker, const char *name) {
 
 // The setting, and what stands below it, are as if nothing had given them.
 static void forget(struct hec_setting_values *values, const struct hec_setting_row *outer) {
-    for (int i = 0; i < hec_setting_rows_count; i++) {
+    for (int i = 0; i < HEC_KEYS; i++) {
         const struct hec_setting_row *row = &hec_setting_rows[i];
         if (row != outer && !is_prefix(row->key, outer->key)) continue;
         values->value[i] = (struct hec_setting){.key = row->key, .value = row->standard};
@@ -156,7 +155,7 @@ static struct hec_expr *raw_text(struct hec_checker *checker, const char *text,
 
 // What was given inside the parentheses of a value goes with that value.
 static void forget_inner(struct hec_setting_values *values, const struct hec_setting_row *outer) {
-    for (int i = 0; i < hec_setting_rows_count; i++) {
+    for (int i = 0; i < HEC_KEYS; i++) {
         const struct hec_setting_row *row = &hec_setting_rows[i];
         if (outer->type != HEC_SETTING_CHOICE || !is_prefix(row->key, outer->key)) continue;
         values->value[i] = (struct hec_setting){.key = row->key, .value = row->standard};
@@ -170,7 +169,7 @@ static void report_forgotten(struct hec_checker *checker, const struct hec_setti
                              const struct hec_setting_row *outer, struct hec_span at) {
     const char *choice = values->value[outer - hec_setting_rows].value, *list = "";
     const size_t length = strlen(outer->key) + 1;
-    for (int i = 0; i < hec_setting_rows_count; i++) {
+    for (int i = 0; i < HEC_KEYS; i++) {
         const struct hec_setting_row *row = &hec_setting_rows[i];
         const struct hec_setting *own = &before->value[i];
         if (!is_prefix(row->key, outer->key) || !own->given || values->value[i].given ||
@@ -203,8 +202,8 @@ static void read_flag(struct hec_checker *checker, struct hec_setting_values *va
     const struct hec_setting_row *row = hec_setting_row(key);
     if (!row) {
         const char *keys[96];
-        for (int i = 0; i < hec_setting_rows_count; i++) keys[i] = hec_setting_rows[i].key;
-        hec_unknown(checker, at, "setting", key, keys, hec_setting_rows_count);
+        for (int i = 0; i < HEC_KEYS; i++) keys[i] = hec_setting_rows[i].key;
+        hec_unknown(checker, at, "setting", key, keys, HEC_KEYS);
         note_elsewhere(checker, key);
         return;
     }
@@ -223,8 +222,7 @@ static void read_flag(struct hec_checker *checker, struct hec_setting_values *va
 }
 
 void hec_read_settings(struct hec_checker *checker, struct hec_setting_values *values) {
-    assert(hec_setting_rows_count <= (int)(sizeof values->value / sizeof *values->value));
-    for (int i = 0; i < hec_setting_rows_count; i++) {
+    for (int i = 0; i < HEC_KEYS; i++) {
         values->value[i] = (struct hec_setting){.key = hec_setting_rows[i].key,
                                                 .value = hec_setting_rows[i].standard};
     }

@@ -7,8 +7,8 @@
 
 // Settings while they are read; `value[i]` belongs to row i of the table.
 struct hec_setting_values {
-    struct hec_setting value[96];
-    const struct hec_expr *expr[96]; // As given, or NULL.
+    struct hec_setting value[HEC_KEYS];
+    const struct hec_expr *expr[HEC_KEYS]; // As given, or NULL.
 };
 
 // Reads all sections, then --set. Reports unknown, repeated and broken ones.

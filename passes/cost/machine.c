@@ -14,7 +14,7 @@ const double hec_reached_of_flops = 0.5, hec_reached_of_bandwidth = 0.7, hec_rea
 // ---- the machine
 
 // A number that must be positive to count; `assumed` is set where it is not.
-static double rate(MlirOperation module, const char *key, double otherwise, bool *assumed) {
+static double rate(MlirOperation module, enum hec_key key, double otherwise, bool *assumed) {
     const double value = hec_setting_number(module, key, 0);
     if (value > 0) return value;
     *assumed = true;
@@ -24,20 +24,20 @@ static double rate(MlirOperation module, const char *key, double otherwise, bool
 // Assumed where nothing is said: a process with a few cores of a server, shared memory inside a node,
 // 10 Gbit/s between nodes.
 static void read_rates(MlirOperation module, struct hec_machine *m) {
-    m->flops = rate(module, "cluster.device.flops", 100e9, &m->assumed_device);
-    m->memory_bandwidth = rate(module, "cluster.device.bandwidth", 20e9, &m->assumed_device);
-    m->memory = rate(module, "cluster.device.memory", 16.0 * (1 << 30), &m->assumed_device);
-    m->intra_bandwidth = rate(module, "cluster.link.intra.bandwidth", 8e9, &m->assumed_links);
-    m->intra_latency = rate(module, "cluster.link.intra.latency", 2e-6, &m->assumed_links);
+    m->flops = rate(module, HEC_KEY_cluster_device_flops, 100e9, &m->assumed_device);
+    m->memory_bandwidth = rate(module, HEC_KEY_cluster_device_bandwidth, 20e9, &m->assumed_device);
+    m->memory = rate(module, HEC_KEY_cluster_device_memory, 16.0 * (1 << 30), &m->assumed_device);
+    m->intra_bandwidth = rate(module, HEC_KEY_cluster_link_intra_bandwidth, 8e9, &m->assumed_links);
+    m->intra_latency = rate(module, HEC_KEY_cluster_link_intra_latency, 2e-6, &m->assumed_links);
     bool assumed = false;
-    m->inter_bandwidth = rate(module, "cluster.link.inter.bandwidth", 1.25e9, &assumed);
-    m->inter_latency = rate(module, "cluster.link.inter.latency", 30e-6, &assumed);
+    m->inter_bandwidth = rate(module, HEC_KEY_cluster_link_inter_bandwidth, 1.25e9, &assumed);
+    m->inter_latency = rate(module, HEC_KEY_cluster_link_inter_latency, 30e-6, &assumed);
     m->assumed_links = m->assumed_links || (assumed && m->nodes > 1);
 }
 
 // The text of a setting; false: it has none.
-static bool path_of(MlirOperation module, const char *key, char path[PATH_MAX]) {
-    const MlirStringRef text = hec_setting(module, key);
+static bool path_of(MlirOperation module, enum hec_key key, char path[PATH_MAX]) {
+    const MlirStringRef text = hec_setting_text(module, key);
     snprintf(path, PATH_MAX, "%.*s", (int)text.length, text.data);
     return text.length > 0;
 }
@@ -45,7 +45,7 @@ static bool path_of(MlirOperation module, const char *key, char path[PATH_MAX]) 
 // Measured ones take the place of stated ones; what is left to the compiler is no longer assumed.
 static bool read_device_times(MlirOperation module, struct hec_machine *m) {
     char path[PATH_MAX];
-    if (!path_of(module, "cluster.device.measured", path)) return true;
+    if (!path_of(module, HEC_KEY_cluster_device_measured, path)) return true;
     if (!hec_measured_device(module, path, &m->times)) return false;
     m->measured_device = true;
     m->assumed_device = false;
@@ -57,7 +57,7 @@ static bool read_device_times(MlirOperation module, struct hec_machine *m) {
 static bool read_link_rates(MlirOperation module, struct hec_machine *m) {
     char path[PATH_MAX];
     struct hec_link_rates rates;
-    if (!path_of(module, "cluster.link.measured", path)) return true;
+    if (!path_of(module, HEC_KEY_cluster_link_measured, path)) return true;
     if (!hec_measured_links(module, path, &rates)) return false;
     if (rates.intra_bandwidth > 0) {
         m->measured_intra = true;
@@ -74,11 +74,11 @@ static bool read_link_rates(MlirOperation module, struct hec_machine *m) {
 }
 
 bool hec_machine_of(MlirOperation module, struct hec_machine *m) {
-    *m = (struct hec_machine){.nodes = hec_setting_count(module, "cluster.nodes", 1)};
+    *m = (struct hec_machine){.nodes = hec_setting_count(module, HEC_KEY_cluster_nodes, 1)};
     const int64_t world = hec_module_has_world(module) ? hec_module_world(module) : 1;
     if (m->nodes < 1 || world % m->nodes != 0) m->nodes = 1;
     m->devices = world / m->nodes;
-    const MlirStringRef name = hec_setting(module, "cluster.device");
+    const MlirStringRef name = hec_setting_text(module, HEC_KEY_cluster_device);
     const size_t length = name.length < sizeof m->device ? name.length : sizeof m->device - 1;
     memcpy(m->device, name.length ? name.data : "cpu", name.length ? length : 3);
     read_rates(module, m);

@@ -25,18 +25,12 @@ static const double alike = 0.01, surprise = 0.03;
 
 // ---- what the user said
 
-// Left to the search: not said, `auto`, or `auto(a, b)`, which lists what may be taken.
-static bool is_auto(MlirOperation module, const char *key) {
-    const MlirStringRef text = hec_setting(module, key);
-    return text.length == 0 || (text.length >= 4 && strncmp(text.data, "auto", 4) == 0);
-}
-
 enum { LISTED_MAX = 16 };
 
 static bool read_policy(MlirOperation module, struct hec_search *s) {
-    const MlirStringRef experts = hec_module_experts(module);
+    const MlirStringRef experts = hec_setting_text(module, HEC_KEY_parallel_experts);
     char name[HPL_POLICY_NAME] = "quota";
-    s->base.even = hec_setting_is(module, "parallel.placement.dispatch", "even");
+    s->base.even = hec_setting_is(module, HEC_KEY_parallel_placement_dispatch, "even");
     if (mlirStringRefEqual(experts, HEC_STR("fssdp"))) {
         if (s->base.even) strcpy(name, "hecate");
     } else if (experts.length < sizeof name) {
@@ -56,23 +50,17 @@ static bool read_policy(MlirOperation module, struct hec_search *s) {
 }
 
 static void read_settings(MlirOperation module, struct hec_search *s) {
-    s->fixed_overlap = !is_auto(module, "parallel.placement.overlap");
-    s->fixed_slots = !is_auto(module, "parallel.placement.memory");
-    s->fixed_calibrate = !is_auto(module, "parallel.placement.calibrate");
-    s->fixed_rematerialize = !is_auto(module, "parallel.placement.rematerialize");
-    const MlirStringRef memory = hec_setting(module, "parallel.placement.memory");
-    if (s->fixed_slots && memory.data[memory.length - 1] == 'B') { // Bytes, no count of slots.
-        s->fixed_slots = false;
-        s->slot_bytes = hec_setting_count(module, "parallel.placement.memory", 0);
-    }
-    s->base.window = hec_setting_count(module, "parallel.placement.forecast.iterations", 5);
-    const int64_t every = hec_setting_count(module, "parallel.placement.reshard.iterations", 100);
-    const bool never = hec_setting_is(module, "parallel.placement.reshard", "never");
+    s->fixed_overlap = !hec_setting_is_auto(module, HEC_KEY_parallel_placement_overlap);
+    s->fixed_slots = !hec_setting_is_auto(module, HEC_KEY_parallel_placement_memory);
+    s->fixed_calibrate = !hec_setting_is_auto(module, HEC_KEY_parallel_placement_calibrate);
+    s->fixed_rematerialize = !hec_setting_is_auto(module, HEC_KEY_parallel_placement_rematerialize);
+    s->slot_bytes = hec_setting_bytes(module, HEC_KEY_parallel_placement_memory);
+    s->fixed_slots &= s->slot_bytes == 0;
+    s->base.window = hec_setting_count(module, HEC_KEY_parallel_placement_forecast_iterations, 5);
+    const int64_t every =
+        hec_setting_count(module, HEC_KEY_parallel_placement_reshard_iterations, 100);
+    const bool never = hec_setting_is(module, HEC_KEY_parallel_placement_reshard, "never");
     s->base.reshard_every = never ? 0 : every;
-}
-
-static int64_t fixed_count(MlirOperation module, const char *key) {
-    return hec_setting_count(module, key, 0);
 }
 
 // ---- what windows hide
@@ -373,7 +361,7 @@ static int rematerializes(MlirOperation module, const struct hec_search *s) {
     if (hpl_gathers_all(s->policy)) return 1;
     if (s->policy->when == HPL_WHEN_PERIODIC) return 0;
     if (!s->fixed_rematerialize) return -1;
-    return hec_setting_is(module, "parallel.placement.rematerialize", "true");
+    return hec_setting_is(module, HEC_KEY_parallel_placement_rematerialize, "true");
 }
 
 static void vary_slots(MlirOperation module, struct hec_search *s, struct hpl_movement c,
@@ -382,7 +370,8 @@ static void vary_slots(MlirOperation module, struct hec_search *s, struct hpl_mo
     const int64_t devices = s->costs.machine.nodes * s->costs.machine.devices;
     const int64_t share = (most_experts(s) + devices - 1) / devices;
     int64_t value[LISTED_MAX] = {1, 2, 3, 4, 6, 8, 12, 16, share, share + 1, 2 * share};
-    const int given = hec_setting_listed(module, "parallel.placement.memory", value, LISTED_MAX);
+    const int given =
+        hec_setting_listed(module, HEC_KEY_parallel_placement_memory, value, LISTED_MAX);
     const int usual = hpl_from_shards(s->policy) ? 11 : 8;
     struct hpl_movement choice[LISTED_MAX];
     int count = 0;
@@ -398,7 +387,8 @@ static void vary_overlap(MlirOperation module, struct hec_search *s, struct hpl_
     const int64_t t = c.overlap;
     int64_t value[LISTED_MAX] = {t / 4,     t / 2,     3 * t / 4, t + 1,
                                  5 * t / 4, 3 * t / 2, 2 * t,     4 * t};
-    const int given = hec_setting_listed(module, "parallel.placement.overlap", value, LISTED_MAX),
+    const int given =
+                  hec_setting_listed(module, HEC_KEY_parallel_placement_overlap, value, LISTED_MAX),
               usual = 8;
     const int count = given ? given : usual;
     struct hpl_movement choice[LISTED_MAX];
@@ -429,13 +419,13 @@ static int most_candidates(const struct hec_search *s) {
 }
 
 static void find_candidates(MlirOperation module, struct hec_search *s, int64_t overlap) {
-    const bool calibrate =
-        s->policy->calibrates && !hec_setting_is(module, "parallel.placement.calibrate", "false");
+    const bool calibrate = s->policy->calibrates &&
+                           !hec_setting_is(module, HEC_KEY_parallel_placement_calibrate, "false");
     const int rematerialize = rematerializes(module, s);
     struct hpl_movement c = s->base;
     c.overlap = overlap;
     c.calibrate = calibrate ? HPL_CALIBRATES_WORTH : HPL_CALIBRATES_NEVER;
-    c.slots = fixed_count(module, "parallel.placement.memory");
+    c.slots = hec_setting_count(module, HEC_KEY_parallel_placement_memory, 0);
     s->uses_overlap = s->policy->calibrates; // The planner's own two policies.
     s->uses_slots = uses_slots(s);
     s->most = most_candidates(s);
@@ -472,7 +462,8 @@ static bool find_baselines(struct hec_search *s) {
 // The largest `overlap` that is listed and not above it; the least listed where all are above.
 static int64_t among_listed(MlirOperation module, int64_t overlap) {
     int64_t value[LISTED_MAX], best = -1, least = INT64_MAX;
-    const int given = hec_setting_listed(module, "parallel.placement.overlap", value, LISTED_MAX);
+    const int given =
+        hec_setting_listed(module, HEC_KEY_parallel_placement_overlap, value, LISTED_MAX);
     for (int i = 0; i < given; i++) {
         if (value[i] <= overlap && value[i] > best) best = value[i];
         if (value[i] < least) least = value[i];
@@ -497,7 +488,8 @@ static int64_t first_overlap(MlirOperation module, const struct hec_search *s) {
     if (rematerializes(module, s) == 1)
         overlap = s->fit_forward < s->fit_rematerialized ? s->fit_forward : s->fit_rematerialized;
     if (overlap > most_experts(s)) overlap = most_experts(s);
-    if (s->fixed_overlap) overlap = fixed_count(module, "parallel.placement.overlap");
+    if (s->fixed_overlap)
+        overlap = hec_setting_count(module, HEC_KEY_parallel_placement_overlap, 0);
     return among_listed(module, overlap);
 }
 
@@ -518,7 +510,7 @@ static void read_owners(MlirOperation module, struct hec_arena *arena, struct he
 }
 
 bool hec_search_prepare(MlirOperation module, struct hec_arena *arena, struct hec_search *s) {
-    if (!hec_has_ranks(module) || hec_setting_is(module, "parallel.experts", "replicate")) {
+    if (!hec_has_ranks(module) || hec_setting_is(module, HEC_KEY_parallel_experts, "replicate")) {
         *s = (struct hec_search){0};
         return hec_machine_of(module, &s->costs.machine);
     }

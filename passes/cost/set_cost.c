@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/accessors.h"
+#include "passes/movement.h"
 #include "passes/rewrite.h"
 #include "runtime/plan/types.h"
 
@@ -117,7 +118,7 @@ static void find_set(MlirOperation module, const struct hec_machine *machine,
     cost->experts = (int32_t)hec_set_experts(site->set);
     cost->layers = layers > 0 ? layers : 1;
     cost->rows = hec_module_batch(module) * hec_module_positions(module) * hec_set_topk(site->set);
-    cost->rows_max = hec_set_rows_max(site->set);
+    cost->wave_rows = hec_set_wave_rows(site->set);
     const MlirType y = mlirValueGetType(hec_collect_y(site->collect));
     const int64_t tokens = cost->rows / hec_set_topk(site->set);
     cost->row_bytes = hec_type_bytes(y) / tokens;
@@ -128,7 +129,7 @@ static void find_set(MlirOperation module, const struct hec_machine *machine,
     cost->grad_bytes = elements * real;
     cost->chunk_bytes = rounded ? 2 * elements + plain * real : cost->grad_bytes;
     cost->owner_bytes = 4 * cost->grad_bytes + (rounded ? 2 * elements : 0);
-    const double room = (double)(cost->rows_max > 0 ? cost->rows_max : 1);
+    const double room = (double)(cost->wave_rows > 0 ? cost->wave_rows : 1);
     cost->row_forward_us = wave_us(machine, wave_of(site->waves)) / room;
     if (site->waves_back.ptr) {
         const MlirBlock back = wave_of(site->waves_back);
@@ -142,7 +143,7 @@ static void find_set(MlirOperation module, const struct hec_machine *machine,
 static void find_memory(MlirOperation module, struct hec_costs *costs) {
     const struct hec_ops ops = hec_ops_in(hec_module_body(module));
     const bool rounded = is_rounded(module, HEC_STR(""));
-    const bool shard = mlirStringRefEqual(hec_module_dense(module), HEC_STR("shard"));
+    const bool shard = hec_shards_dense(module);
     const int64_t parts = shard ? hec_module_world(module) : 1; // Of their states.
     for (int k = 0; k < ops.count; k++) {
         const MlirOperation op = ops.op[k];

@@ -13,12 +13,12 @@ enum { HEC_SET_NAME = 64 };
 struct hec_set_cost {
     char name[HEC_SET_NAME];
     int32_t experts;
-    int64_t layers;         // At least 1.
-    int64_t rows, rows_max; // (token, expert) pairs of one device; room of a wave.
-    int64_t row_bytes;      // Of a row that is sent.
-    int64_t chunk_bytes;    // A chunk's parameters as replicas hold them.
-    int64_t grad_bytes;     // A chunk's gradient.
-    int64_t owner_bytes;    // What a chunk takes on its owner: parameters, gradient, states.
+    int64_t layers;          // At least 1.
+    int64_t rows, wave_rows; // (token, expert) pairs of one device; room of a wave.
+    int64_t row_bytes;       // Of a row that is sent.
+    int64_t chunk_bytes;     // A chunk's parameters as replicas hold them.
+    int64_t grad_bytes;      // A chunk's gradient.
+    int64_t owner_bytes;     // What a chunk takes on its owner: parameters, gradient, states.
     double row_forward_us, row_backward_us; // Computing a row.
     bool
         sends_again; // Backward has all rows sent again and computes them again, which is in row_backward_us.

@@ -98,8 +98,8 @@ static bool simulate_step(struct counting *s, int64_t layer, int64_t at, struct 
     if (all == 0) all = 1;
     const double mean = all / devices, most = (double)largest(s->rows.load, devices);
     const double scale = (double)cost->rows / mean; // Recorded rows stand for the program's.
-    step->waves = scale * most > (double)cost->rows_max
-                      ? scale * most / (double)(cost->rows_max > 0 ? cost->rows_max : 1)
+    step->waves = scale * most > (double)cost->wave_rows
+                      ? scale * most / (double)(cost->wave_rows > 0 ? cost->wave_rows : 1)
                       : 1;
     const double overwritten =
         (step->waves - 1) / step->waves; // Sent and computed again in backward.

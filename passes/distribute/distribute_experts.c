@@ -24,15 +24,16 @@
 //          bound the memory whatever the router does.
 // Needs    hecate.world of the module (without it, nothing is done); rows_of, from group-experts on; values of
 //          rows stashed and computed again at will, but not moe.permute and moe.gate_rows.
-// Leaves   no rows_of. `rows` has room for the rows of a wave: hecate.rows_max of them, or one and a quarter times
+// Leaves   no rows_of. `rows` has room for the rows of a wave: parallel.rows_max of them, or one and a quarter times
 //          those that a rank sends.
 //          Auxiliary losses are this rank's share of the whole.
-//          With hecate.experts = "replicate", nothing else changes: every rank computes its rows.
+//          With parallel.experts = replicate, nothing else changes: every rank computes its rows.
 // Reports  rows of which it is not said whose they are, or that are moved by two routes; experts with a repeat;
 //          mixtures whose result nothing uses; two routes to one set.
 #include <stdlib.h>
 
 #include "ir/accessors.h"
+#include "ir/setting.h"
 #include "passes/again.h"
 #include "passes/distribute/backward.h"
 #include "passes/distribute/find.h"
@@ -120,8 +121,7 @@ static void forget_rows(MlirOperation module) {
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
-    const MlirStringRef experts = hec_module_experts(module);
-    const bool move = !mlirStringRefEqual(experts, HEC_STR("replicate"));
+    const bool move = !hec_setting_is(module, HEC_KEY_parallel_experts, "replicate");
     struct hec_ops ops = hec_ops_below(module), routes = {0};
     for (int k = 0; k < ops.count; k++) {
         if (hec_op_is(ops.op[k], HEC_OP_route)) hec_ops_push(&routes, ops.op[k]);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "ir/accessors.h"
+#include "ir/setting.h"
 
 enum { RANK_ROOM = 64 };
 
@@ -23,38 +24,38 @@ void hec_divide_losses(MlirOperation module, double world) {
 
 // ---- room for the rows of a wave
 
-// `rows_max` 0: as many as five quarters of the rank's own rows, up to the next RANK_ROOM. All ranks' rows are enough.
-static MlirType resized(MlirType type, int64_t rows_max, int64_t world) {
+// `most` 0: as many as five quarters of the rank's own rows, up to the next RANK_ROOM. All ranks' rows are enough.
+static MlirType resized(MlirType type, int64_t most, int64_t world) {
     if (!mlirTypeIsARankedTensor(type)) return type;
     struct hec_tensor t = hec_tensor_of(type);
     const int at = hec_tensor_find(&t, HEC_STR("rows"));
     if (at < 0) return type;
     const int64_t wanted = (5 * t.size[at] + 3) / 4;
     const int64_t all = world * t.size[at];
-    const int64_t room = rows_max ? rows_max : (wanted + RANK_ROOM - 1) / RANK_ROOM * RANK_ROOM;
-    t.size[at] = rows_max > all ? all : room;
+    const int64_t room = most ? most : (wanted + RANK_ROOM - 1) / RANK_ROOM * RANK_ROOM;
+    t.size[at] = most > all ? all : room;
     return hec_tensor_type(&t);
 }
 
 void hec_resize_rows(MlirOperation module) {
     const MlirContext c = mlirOperationGetContext(module);
-    const bool given = hec_module_has_rows_max(module);
-    const int64_t rows_max = given ? hec_module_rows_max(module) : 0;
+    const int64_t most = hec_setting_count(module, HEC_KEY_parallel_rows_max, 0);
     const int64_t world = hec_module_world(module);
     struct hec_ops ops = hec_ops_below(module);
     for (int k = 0; k < ops.count; k++) {
         for (int i = 0; i < mlirOperationGetNumResults(ops.op[k]); i++) {
             const MlirValue v = hec_result(ops.op[k], i);
-            mlirValueSetType(v, resized(mlirValueGetType(v), rows_max, world));
+            mlirValueSetType(v, resized(mlirValueGetType(v), most, world));
             const bool sends = i == 0 && hec_op_is(ops.op[k], HEC_OP_dispatch);
             if (!sends) continue;
             const MlirOperation set = hec_find_symbol(module, hec_any_set(ops.op[k]));
             const int64_t rows = hec_tensor_of(mlirValueGetType(v)).size[0];
-            hec_set_put_rows_max(set, rows);
+            hec_set_put_owned(set, true);
+            hec_set_put_wave_rows(set, rows);
         }
         if (!hec_op_is(ops.op[k], HEC_OP_slot)) continue;
         const MlirType type = hec_any_type(ops.op[k]);
-        hec_set_attr(ops.op[k], hec_attr_type(c, "type", resized(type, rows_max, world)));
+        hec_set_attr(ops.op[k], hec_attr_type(c, "type", resized(type, most, world)));
     }
     free(ops.op);
 }

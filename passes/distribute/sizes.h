@@ -8,7 +8,7 @@
 // with tokens squared below and the loads of all ranks above, one in its square.
 void hec_divide_losses(MlirOperation module, double world);
 
-// Gives `rows` room for the rows of a wave, and tells the sets (rows_max).
+// Gives `rows` room for the rows of a wave, and tells the sets (wave_rows).
 void hec_resize_rows(MlirOperation module);
 
 #endif

@@ -26,7 +26,7 @@ static void print_head(const struct report *r, MlirOperation module) {
     fprintf(r->out, "%" PRId64 " step%s on %" PRId64 " node%s of %" PRId64 " device%s (%s)",
             r->steps, r->steps == 1 ? "" : "s", m->nodes, m->nodes == 1 ? "" : "s", m->devices,
             m->devices == 1 ? "" : "s", m->device);
-    const MlirStringRef experts = hec_setting(module, "parallel.experts");
+    const MlirStringRef experts = hec_setting_text(module, HEC_KEY_parallel_experts);
     if (hec_has_ranks(module))
         fprintf(r->out, ", experts = %.*s", (int)experts.length, experts.data);
     if (r->search->costs.count)

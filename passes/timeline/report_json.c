@@ -90,7 +90,7 @@ void hec_timeline_json(const struct hec_timeline_request *request,
                        const struct hec_timeline_result *result, FILE *out) {
     const struct hec_search *search = request->search;
     const struct hec_machine *m = &search->costs.machine;
-    const MlirStringRef experts = hec_setting(request->module, "parallel.experts");
+    const MlirStringRef experts = hec_setting_text(request->module, HEC_KEY_parallel_experts);
     json_t *all = json_pack("{s:I, s:I, s:s, s:s%, s:o}", "nodes", (json_int_t)m->nodes, "devices",
                             (json_int_t)m->devices, "device", m->device, "experts",
                             experts.data ? experts.data : "", experts.length, "loads",

@@ -86,7 +86,7 @@ static bool score_of(MlirOperation module, int64_t wanted, bool coarse, struct h
         .actions = devices * (double)(script.count * iterations * steps),
         .overlap = movement.overlap,
         .slots = movement.slots,
-        .rows_max = costs->count ? costs->set[0].rows_max : 0,
+        .wave_rows = costs->count ? costs->set[0].wave_rows : 0,
         .ranks = hec_module_world(module),
         .positions = hec_module_positions(module),
         .vocabulary = hec_module_has_vocabulary(module) ? hec_module_vocabulary(module) : 0,

@@ -7,6 +7,7 @@
 
 #include "ir/accessors.h"
 #include "ir/setting.h"
+#include "passes/movement.h"
 #include "passes/rewrite.h"
 #include "passes/walk.h"
 
@@ -304,7 +305,7 @@ static bool check_sets(const struct writer *w) {
 int64_t hec_script_iterations(MlirOperation module, const struct hec_machine *m) {
     const int64_t tokens =
         hec_module_batch(module) * hec_module_positions(module) * m->nodes * m->devices;
-    const double wanted = hec_setting_number(module, "train.tokens", 0);
+    const double wanted = (double)hec_setting_count(module, HEC_KEY_train_tokens, 0);
     return wanted >= (double)tokens ? (int64_t)wanted / tokens : 1;
 }
 
@@ -313,8 +314,8 @@ bool hec_script_of(MlirOperation module, const struct hec_costs *costs, struct h
     struct writer w = {.module = module, .costs = costs, .arena = arena, .script = script};
     *script = (struct hec_script){
         .iterations = hec_script_iterations(module, &costs->machine),
-        .shard = mlirStringRefEqual(hec_module_dense(module), HEC_STR("shard")),
-        .bucket = hec_module_has_bucket(module) ? hec_module_bucket(module) : 0,
+        .shard = hec_shards_dense(module),
+        .bucket = hec_has_ranks(module) ? hec_setting_count(module, HEC_KEY_parallel_bucket, 0) : 0,
     };
     write_func(&w, "forward", false);
     write_func(&w, "backward", true);

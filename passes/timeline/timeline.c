@@ -163,7 +163,7 @@ static void compute(struct run *r, int32_t device, const struct hec_action *a) {
     const struct hec_mover *m = &r->mover[waves->set];
     const double rows =
         hec_traffic_rows(m, traffic_of(r, d, waves), device, wave_of(d, waves->back));
-    hec_run_pass(r, device, a, HEC_SPENT_EXPERTS, a->us * rows / (double)m->cost->rows_max);
+    hec_run_pass(r, device, a, HEC_SPENT_EXPERTS, a->us * rows / (double)m->cost->wave_rows);
 }
 
 // Whoever gathers all experts has the next layer's on their way, too, while this one computes.

@@ -87,7 +87,7 @@ static void count_rows(struct hec_mover *m, struct hec_traffic *t) {
         t->node_got[n] = scale * (double)m->rows.node_got[n];
     }
     for (int64_t i = 0; t->pair && i < (int64_t)devices * devices; i++) t->pair[i] *= scale;
-    const double room = (double)(m->cost->rows_max > 0 ? m->cost->rows_max : 1);
+    const double room = (double)(m->cost->wave_rows > 0 ? m->cost->wave_rows : 1);
     t->imbalance = most / mean;
     t->waves = (int64_t)(scale * most / room);
     if ((double)t->waves * room < scale * most || t->waves < 1) t->waves++;
@@ -95,7 +95,7 @@ static void count_rows(struct hec_mover *m, struct hec_traffic *t) {
 
 double hec_traffic_rows(const struct hec_mover *m, const struct hec_traffic *t, int32_t device,
                         int64_t wave) {
-    const double room = (double)m->cost->rows_max, left = t->load[device] - (double)wave * room;
+    const double room = (double)m->cost->wave_rows, left = t->load[device] - (double)wave * room;
     return left <= 0 ? 0 : left < room || wave == t->waves - 1 ? left : room;
 }
 

@@ -45,13 +45,14 @@ bool hrt_run_open_data(const struct hrt_run *run, struct hrt_data *data, struct 
         .trains = config->data_train.count,
         .validation = config->data_val.text,
         .validations = config->data_val.count,
-        .held_out = config->held_out,
+        .held_out = config->data_held_out,
         .teacher = config->data_teacher.text,
         .teachers = config->data_teacher.count,
         .format = (enum hrt_data_format)config->data_format,
         .positions = run->program->positions,
         .vocabulary = run->program->vocabulary,
-        .mask_rate = config->objective == HRT_MASKED ? config->mask_rate : 0,
+        .mask_rate =
+            config->train_objective == HRT_OBJECTIVE_masked ? config->train_objective_rate : 0,
     };
     return hrt_data_open(data, &request, error);
 }
@@ -111,7 +112,7 @@ static bool fill_params(const struct hrt_run *run, struct hrt_state *state,
     if (arguments->load)
         filled = load_params(run, params, error);
     else
-        hrt_init_params(run->placement, params, (uint64_t)arguments->config.seed);
+        hrt_init_params(run->placement, params, (uint64_t)arguments->config.train_seed);
     hrt_state_hand_back(state, HRT_PARAMETERS, params, filled);
     return filled;
 }
@@ -127,7 +128,8 @@ static bool fill_state(const struct hrt_run *run, struct hrt_state *state,
 }
 
 enum hrt_training hrt_run_trains(const struct hrt_run *run) {
-    return run->arguments->config.optimizer == HRT_MUON ? HRT_BY_MUON : HRT_BY_ADAMW;
+    return run->arguments->config.train_optimizer == HRT_OPTIMIZER_muon ? HRT_BY_MUON
+                                                                        : HRT_BY_ADAMW;
 }
 
 // Entries of a token that a teacher says of it: of its files, or as many as --check-grad draws.

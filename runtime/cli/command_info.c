@@ -125,7 +125,7 @@ static void print_model(const struct hrt_program *program) {
 
 static const char *state_of(const struct hrt_run *run, const struct hrt_param *param) {
     const struct hrt_program *program = run->program;
-    const bool muon = run->arguments->config.optimizer == HRT_MUON && param->muon;
+    const bool muon = run->arguments->config.train_optimizer == HRT_OPTIMIZER_muon && param->muon;
     for (int i = 0; i < program->loads; i++) { // Balancing moves it once a step.
         if (program->load[i].select_bias == param - program->param) return "by loads";
     }

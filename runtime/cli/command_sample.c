@@ -28,7 +28,7 @@ bool hrt_run_open_sampler(const struct hrt_run *run, struct hrt_sampler *sampler
         .topk = arguments->topk,
         .topp = arguments->topp,
         .minp = arguments->minp,
-        .seed = (uint64_t)arguments->config.seed,
+        .seed = (uint64_t)arguments->config.train_seed,
     };
     char found[PATH_MAX];
     const char *tokenizer = arguments->tokenizer;
@@ -37,7 +37,7 @@ bool hrt_run_open_sampler(const struct hrt_run *run, struct hrt_sampler *sampler
     else if (strcmp(tokenizer, "none") == 0)
         tokenizer = NULL;
     *sampler = (struct hrt_sampler){0};
-    if (arguments->config.objective != HRT_NEXT_TOKEN)
+    if (arguments->config.train_objective != HRT_OBJECTIVE_next_token)
         return hrt_fail_usage(error,
                               "this model learns to fill in masked tokens (train.objective); "
                               "it cannot continue a text");

@@ -101,12 +101,12 @@ static bool open_route(struct job *job, struct hrt_error *error) {
         .route = run->arguments->route,
         .record_ids = run->arguments->record_ids,
         .record_loads = run->arguments->record_loads,
-        .seed = (uint64_t)job->config->seed,
+        .seed = (uint64_t)job->config->train_seed,
         .from = job->trainer.from,
         .drawn = job->trainer.drawn,
         .ids_begun = hrt_facts_record(facts, run->arguments->record_ids),
         .loads_begun = hrt_facts_record(facts, run->arguments->record_loads),
-        .steps = job->config->steps,
+        .steps = job->config->train_steps,
         .batch = job->trainer.batch,
         .iterations = job->trainer.iterations,
         .device = &job->state.device,
@@ -155,7 +155,8 @@ static bool open_inputs(struct job *job, struct hrt_error *error) {
     if (!hrt_run_open_data(run, &job->data, error)) return false;
     if (job->data.train.starts == 0)
         return hrt_fail_usage(error, "no training data: give --data FILE");
-    if (job->config->eval_every && job->config->eval_steps && job->data.validation.windows == 0)
+    if (job->config->train_eval_every && job->config->train_eval_steps &&
+        job->data.validation.windows == 0)
         return hrt_fail(error, "no validation data for train.eval_every: give --val FILE");
     return true;
 }
@@ -201,9 +202,10 @@ static bool prepare(struct job *job, struct hrt_error *error) {
 // Whether step `number`, from 1, is followed by an evaluation: the last one is, where anything is held out.
 static bool evaluates(const struct job *job, int64_t number) {
     const struct hrt_config *config = job->config;
-    if (config->eval_steps == 0 || job->data.validation.windows == 0) return false;
+    if (config->train_eval_steps == 0 || job->data.validation.windows == 0) return false;
     if (job->run->arguments->pretend) return false;
-    return number == config->steps || (config->eval_every > 0 && number % config->eval_every == 0);
+    return number == config->train_steps ||
+           (config->train_eval_every > 0 && number % config->train_eval_every == 0);
 }
 
 static bool evaluate(struct job *job, struct hrt_step_report *step, struct hrt_error *error) {
@@ -214,7 +216,7 @@ static bool evaluate(struct job *job, struct hrt_step_report *step, struct hrt_e
     hrt_comm_be_patient(job->run->comm, true);
     step->evaluated = true;
     const int64_t sequences =
-        config->eval_steps * (job->trainer.tokens / job->run->program->positions);
+        config->train_eval_steps * (job->trainer.tokens / job->run->program->positions);
     if (!hrt_evaluate(&job->state, &job->data, sequences, NULL, &validation, error)) return false;
     step->validation_loss = validation.loss;
     memcpy(step->named.validation, validation.named, sizeof validation.named);
@@ -256,7 +258,7 @@ static void log_step(struct job *job, const struct hrt_step_report *step) {
     const struct hrt_config *config = job->config;
     const struct hrt_load_counts *loads = job->run->program->loads ? &job->trainer.loads : NULL;
     const bool in_full = config->log_loads > 0 && step->step % config->log_loads == 0;
-    const bool by_layer = step->step % config->log_every == 0 || step->step == config->steps;
+    const bool by_layer = step->step % config->log_every == 0 || step->step == config->train_steps;
     const struct hrt_log_layers layers = {.routers = by_layer ? loads : NULL,
                                           .loads = in_full ? loads : NULL,
                                           .watch = in_full ? &job->trainer.watch : NULL};
@@ -350,7 +352,7 @@ static void print_summary(const struct job *job) {
     const double trained = (double)(steps * job->trainer.tokens);
     if (steps == 0) {
         printf("no step was taken: %" PRId64 " of %" PRId64 " are done\n", job->last.step,
-               job->config->steps);
+               job->config->train_steps);
         return;
     }
     hrt_format_count(tokens, sizeof tokens, trained);
@@ -388,7 +390,7 @@ static bool take_and_save(struct job *job, int64_t number, struct hrt_error *err
     if (!take_step(job, number, error)) return false;
     if (!hrt_saves_due(&job->saves, number + 1) && !job->save_asked) return true;
     job->save_asked = false;
-    return number + 1 == job->config->steps ||
+    return number + 1 == job->config->train_steps ||
            checkpoint(job, error); // The last one is saved at the end.
 }
 
@@ -419,7 +421,7 @@ static bool train(struct job *job, struct hrt_error *error) {
     print_what_is_kept(job);
     hrt_opening_run(trainer);
     // A launcher gives ranks a terminal of its own, whatever its output goes to.
-    hrt_progress_start(&job->progress, stdout, job->config->steps, job->config->log_every,
+    hrt_progress_start(&job->progress, stdout, job->config->train_steps, job->config->log_every,
                        program->loads > 0, trainer->comm->size == 1);
     begin_log(job);
     job->progress.peak = job->peak * trainer->comm->size;
@@ -427,7 +429,7 @@ static bool train(struct job *job, struct hrt_error *error) {
     hrt_comm_be_patient(trainer->comm, false);
     const double start = hrt_now();
     bool done = true;
-    for (int64_t i = job->last.step; done && i < job->config->steps && !is_stopped(job); i++)
+    for (int64_t i = job->last.step; done && i < job->config->train_steps && !is_stopped(job); i++)
         done = take_and_save(job, i, error);
     struct hrt_error
         second; // What is left of steps that were asked for is told whatever ended the run.
@@ -488,7 +490,7 @@ static int check_grad(const struct hrt_run *run, struct hrt_error *error) {
     struct hrt_state state;
     if (!hrt_run_create_state(run, &state, NULL, false, error)) return (int)error->code;
     const bool done = hrt_check_grad(&state, run->arguments->check_grad,
-                                     (uint64_t)run->arguments->config.seed, stdout, error);
+                                     (uint64_t)run->arguments->config.train_seed, stdout, error);
     if (!done) hrt_run_report(run, error);
     hrt_state_destroy(&state);
     return done ? HRT_EXIT_DONE : (int)error->code;

@@ -15,31 +15,11 @@
 #include "runtime/experts/history.h"
 #include "runtime/store/checkpoint_values.h"
 
-// Rows that what is learned does not depend on, or depends on by what is compared otherwise: files by their content, tokens
-// and groups by their number.
-static bool is_free(const char *key) {
-    static const char *const prefixes[] = {"checkpoint.", "log.", "train.eval_"};
-    static const char *const keys[] = {"data.teacher",  "data.train",   "data.val",
-                                       "data.held_out", "train.tokens", "train.skip_max"};
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-        if (strncmp(key, prefixes[i], strlen(prefixes[i])) == 0) return true;
-    }
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (strcmp(key, keys[i]) == 0) return true;
-    }
-    return false;
-}
-
-// Settings of some values of others only.
-static bool has_effect(const struct hrt_config *config, const char *key) {
-    if (strcmp(key, "train.steps") == 0 || strcmp(key, "train.schedule.final") == 0)
-        return config->lr_schedule != HRT_LR_CONSTANT;
-    if (strcmp(key, "train.schedule.decay") == 0) return config->lr_schedule == HRT_LR_WSD;
-    if (strcmp(key, "train.optimizer.momentum") == 0 ||
-        strcmp(key, "train.optimizer.norm_eps") == 0)
-        return config->optimizer == HRT_MUON;
-    if (strcmp(key, "train.objective.rate") == 0) return config->objective == HRT_MASKED;
-    return true;
+// Whether what is learned depends on a row.
+static bool counts(const struct hrt_config *config, const struct hrt_setting_row *row) {
+    if (strcmp(row->key, "train.steps") == 0)
+        return config->train_schedule != HRT_SCHEDULE_constant;
+    return !row->differs && hrt_config_counts(config, row);
 }
 
 // Settings of compiled programs that say where and how fast, not what.
@@ -69,19 +49,18 @@ static void add_resolved(json_t *settings, const struct hrt_trainer *trainer) {
     const struct hrt_config *config = trainer->config;
     const struct hrt_program *program = trainer->program;
     add_text(settings, "train.tokens", "%" PRId64, trainer->tokens);
-    if (config->group == 0 && program->sets > 0)
+    if (config->train_group == 0 && program->sets > 0)
         add_text(settings, "the sequences of train.group", "%" PRId64,
                  trainer->batch * trainer->comm->size);
     const double held_out = trainer->data->held_out;
     add_text(settings, "data.held_out", "%g%s", held_out,
-             held_out == 0 && config->held_out == 0 ? " (auto, with --val)" : "");
+             held_out == 0 && config->data_held_out == 0 ? " (auto, with --val)" : "");
 }
 
 static json_t *settings_of(const struct hrt_trainer *trainer) {
     json_t *settings = json_object();
     for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++) {
-        const bool counts = !is_free(row->key) && has_effect(trainer->config, row->key);
-        char *text = counts ? hrt_config_text(trainer->config, row) : NULL;
+        char *text = counts(trainer->config, row) ? hrt_config_text(trainer->config, row) : NULL;
         if (text) json_object_set_new(settings, row->key, json_string(text));
         free(text);
     }

@@ -52,7 +52,8 @@ void hrt_opening_run(const struct hrt_trainer *trainer) {
 }
 
 void hrt_opening_warnings(const struct hrt_trainer *trainer) {
-    const int64_t warmup = trainer->config->warmup, steps = trainer->config->steps;
+    const int64_t warmup = trainer->config->train_schedule_warmup,
+                  steps = trainer->config->train_steps;
     if (warmup > steps)
         hrt_warn(trainer->program->name,
                  "the learning rate rises for %" PRId64 " steps (train.schedule.warmup), but the "

@@ -8,84 +8,43 @@
 
 #include "runtime/base/suggest.h"
 
-static const char *const formats[] = {"bytes", "llmc", NULL};           // enum hrt_data_format
-static const char *const objectives[] = {"next_token", "masked", NULL}; // enum hrt_objective
-static const char *const optimizers[] = {"adamw", "muon", NULL};        // enum hrt_optimizer_kind
-static const char *const lr_schedules[] = {"cosine", "linear", "constant", "wsd",
-                                           NULL}; // enum hrt_lr_schedule
+// The rules of settings.def's types.
+#define COUNT HRT_INTEGER
+#define AUTO_COUNT(least, most) HRT_INTEGER_OR("auto", least, most)
+#define COUNT_OR HRT_INTEGER_OR
+#define BYTES HRT_BYTES
+#define NUMBER HRT_REAL
+#define AUTO_NUMBER(least, most) HRT_REAL_OR("auto", least, most)
+#define NUMBER_OR_NONE(least, most) HRT_REAL_OR("none", least, most)
+#define PAIR HRT_PAIR
+#define WORD HRT_CHOICE
+#define TEXT_OR_NONE HRT_TEXT_OR("none")
+#define TEXTS HRT_TEXTS
+#define ANYWHERE NULL
+#define WITH(words) words
+#define FIRST(words) words
 
-#define AT(field) offsetof(struct hrt_config, field)
+#define ITEM(...) __VA_ARGS__
+#define ROW_COMPILER(row)
+#define ROW_PROGRAM(row) {ITEM row, true, false},
+#define ROW_RUN(row) {ITEM row, false, false},
+#define ROW_RESUME(row) {ITEM row, false, true},
 
 const struct hrt_setting_row hrt_setting_rows[] = {
-    {"checkpoint.dir", HRT_TEXT_OR("none"), AT(checkpoint_dir), NULL, "folder of checkpoints"},
-    {"checkpoint.every", HRT_INTEGER(0, 1e12), AT(checkpoint_every), "0",
-     "steps between checkpoints; 0: none but the last"},
-    {"checkpoint.every_minutes", HRT_REAL(0, 1e6), AT(checkpoint_every_minutes), "0",
-     "minutes between checkpoints; 0: none"},
-    {"checkpoint.keep", HRT_INTEGER(1, 1e9), AT(checkpoint_keep), "3", "checkpoints kept"},
-    {"checkpoint.keep_every", HRT_INTEGER(0, 1e12), AT(checkpoint_keep_every), "0",
-     "checkpoints of multiples of it are kept for good; 0: none"},
-    {"checkpoint.memory", HRT_BYTES(0, 1e15), AT(checkpoint_memory), "268435456",
-     "bytes of values that a rank copies while a checkpoint is written; what needs more waits"},
-    {"data.format", HRT_CHOICE(formats), AT(data_format), "bytes", "bytes, or llmc: llm.c's .bin"},
-    {"data.held_out", HRT_REAL_OR("auto", 1e-6, 0.9), AT(held_out), "auto",
-     "share of each training file, its end, that is not trained on; auto: 0.05, none with "
-     "data.val"},
-    {"data.teacher", HRT_TEXTS, AT(data_teacher), NULL,
-     "what a teacher says of the tokens of all files, for `distill`"},
-    {"data.train", HRT_TEXTS, AT(data_train), NULL, "training files: path or pattern"},
-    {"data.val", HRT_TEXTS, AT(data_val), NULL, "validation files; else what is held out"},
-    {"log.every", HRT_INTEGER(1, 1e9), AT(log_every), "10", "steps between lines"},
-    {"log.jsonl", HRT_TEXT_OR("none"), AT(log_jsonl), NULL, "file for one JSON object per step"},
-    {"log.loads", HRT_INTEGER(0, 1e9), AT(log_loads), "0",
-     "steps between loads and plans of layers in log.jsonl; 0: none"},
-    {"train.eval_every", HRT_INTEGER(0, 1e9), AT(eval_every), "0",
-     "steps between evaluations; 0: at the end alone"},
-    {"train.eval_steps", HRT_INTEGER(0, 1e9), AT(eval_steps), "10",
-     "steps' worth of tokens per evaluation; 0: none is evaluated"},
-    {"train.group", HRT_INTEGER_OR("iteration", 1, 1 << 20), AT(group), "1",
-     "sequences that statistics cover, or one iteration of all ranks"},
-    {"train.objective", HRT_CHOICE(objectives), AT(objective), "next_token",
-     "next_token, or masked: tokens that are hidden"},
-    {"train.objective.rate", HRT_REAL(1e-6, 1), AT(mask_rate), "0.15",
-     "share of tokens that a masked objective hides"},
-    {"train.optimizer", HRT_CHOICE(optimizers), AT(optimizer), "adamw",
-     "adamw, or muon for matrices"},
-    {"train.optimizer.betas", HRT_PAIR(0, 0.999999), AT(betas), "0.9,0.95",
-     "decay of the running means"},
-    {"train.optimizer.clip", HRT_REAL_OR("none", 0, 1e30), AT(clip), "1", "largest gradient norm"},
-    {"train.optimizer.decay", HRT_REAL(0, 1e3), AT(decay), "0.1", "weight decay"},
-    {"train.optimizer.eps", HRT_REAL(1e-30, 1), AT(eps), "1e-8",
-     "added to the root of the variance"},
-    {"train.optimizer.lr", HRT_REAL(0, 1e3), AT(lr), "3e-4", "learning rate"},
-    {"train.optimizer.momentum", HRT_REAL(0, 0.999999), AT(momentum), "0.95", "of muon"},
-    {"train.optimizer.norm_eps", HRT_REAL(1e-30, 1), AT(norm_eps), "1e-7",
-     "of muon: added to the norm of what becomes orthogonal"},
-    {"train.schedule", HRT_CHOICE(lr_schedules), AT(lr_schedule), "constant",
-     "cosine, linear, constant, or wsd"},
-    {"train.schedule.decay", HRT_REAL(0, 1), AT(falls), "0.1",
-     "share of the steps in which wsd falls"},
-    {"train.schedule.final", HRT_REAL(0, 1), AT(final), "0.1",
-     "learning rate of the last step, share of lr"},
-    {"train.schedule.warmup", HRT_INTEGER(0, 1e12), AT(warmup), "0", "steps from 0 to lr"},
-    {"train.seed", HRT_INTEGER(0, 9e15), AT(seed), "1", "of every random number"},
-    {"train.skip_max", HRT_INTEGER(0, 1e9), AT(skip_max), "0",
-     "steps in a row that are skipped where a number is not finite; then the run ends"},
-    {"train.steps", HRT_INTEGER(1, 1e12), AT(steps), "1000", "optimizer steps"},
-    {"train.tokens", HRT_INTEGER_OR("auto", 1, 1e15), AT(tokens), "auto",
-     "tokens of one step; auto: one microbatch"},
+#define HEC_SETTING(id, key, reader, type, standard, place, text)                                  \
+    ROW_##reader((key, type, offsetof(struct hrt_config, id), standard, place, text))
+#include "lang/settings.def"
+#undef HEC_SETTING
     {0},
 };
 
-// Compiled in: attention was written for the objective, and picks are counted by the group.
-static bool is_fixed(const struct hrt_setting_row *row) {
-    return row->offset == AT(objective) || row->offset == AT(group);
-}
+enum { ROWS = sizeof hrt_setting_rows / sizeof *hrt_setting_rows - 1 };
+_Static_assert(ROWS <= 64, "there is a bit for each");
 
 // The row of a setting that a run may change.
 static const struct hrt_setting_row *find_row(const char *key) {
     for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++) {
-        if (!is_fixed(row) && strcmp(row->key, key) == 0) return row;
+        if (!row->fixed && strcmp(row->key, key) == 0) return row;
     }
     return NULL;
 }
@@ -101,7 +60,7 @@ bool hrt_config_init(struct hrt_config *config, const struct hrt_program *progra
     for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++) {
         const char *compiled = hrt_program_setting(program, row->key);
         const char *value = compiled && *compiled ? compiled : row->fallback;
-        if (value && !parse(config, row, value, row->key, error)) return false;
+        if (*value && !parse(config, row, value, row->key, error)) return false;
     }
     return true;
 }
@@ -116,6 +75,20 @@ static bool fail_unknown(const struct hrt_program *program, const char *key,
         return hrt_fail_usage(error, "unknown setting '%s'; did you mean '%s'?", key,
                               suggestion.best);
     return hrt_fail_usage(error, "unknown setting '%s'; '%s info' lists all", key, program->name);
+}
+
+bool hrt_config_counts(const struct hrt_config *config, const struct hrt_setting_row *row) {
+    if (!row->of) return true;
+    const size_t length = (size_t)(strrchr(row->key, '.') - row->key);
+    const struct hrt_setting_row *parent = hrt_setting_rows;
+    while (strncmp(parent->key, row->key, length) != 0 || parent->key[length]) parent++;
+    int of, own;
+    const int value = *(const int *)((const char *)config + parent->offset);
+    const char *word = hrt_word(parent->rule.words, value, &own), *listed;
+    for (int i = 0; (listed = hrt_word(row->of, i, &of)); i++) {
+        if (of == own && strncmp(listed, word, (size_t)own) == 0) return true;
+    }
+    return false;
 }
 
 static uint64_t bit_of(const struct hrt_setting_row *row) {
@@ -163,6 +136,12 @@ static void print_real(FILE *out, double value) {
     fputs(text, out);
 }
 
+static void print_word(FILE *out, const char *words, int index) {
+    int length;
+    const char *word = hrt_word(words, index, &length);
+    fprintf(out, "%.*s", length, word);
+}
+
 static void print_value(FILE *out, const struct hrt_value_rule *rule, const void *at) {
     const double *real = at;
     const int64_t *integer = at;
@@ -187,7 +166,7 @@ static void print_value(FILE *out, const struct hrt_value_rule *rule, const void
         print_real(out, real[1]);
         break;
     case HRT_VALUE_CHOICE:
-        fputs(rule->choice[*(const int *)at], out);
+        print_word(out, rule->words, *(const int *)at);
         break;
     case HRT_VALUE_FLAG:
         fputs(*(const bool *)at ? "yes" : "no", out);
@@ -214,7 +193,7 @@ void hrt_config_print(FILE *out, const struct hrt_config *config,
                       const struct hrt_program *program) {
     fprintf(out, "settings (--set key=value)\n");
     for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++) {
-        if (is_fixed(row)) continue;
+        if (row->fixed) continue;
         fprintf(out, "  %s = ", row->key);
         print_value(out, &row->rule, (const char *)config + row->offset);
         fprintf(out, "    # %s\n", row->doc);

@@ -1,5 +1,4 @@
-// What a run is told to do: the settings that a program may change without being compiled again,
-// each with the value from the model file, from --set or from the option that stands for it.
+// The settings of a run (lang/settings.def), each with the value from the model file, --set or its option.
 #ifndef HECATE_RUNTIME_CONFIG_CONFIG_H
 #define HECATE_RUNTIME_CONFIG_CONFIG_H
 
@@ -11,46 +10,53 @@
 #include "runtime/config/value.h"
 #include "runtime/program.h"
 
-enum hrt_objective { HRT_NEXT_TOKEN, HRT_MASKED };
-enum hrt_optimizer_kind { HRT_ADAMW, HRT_MUON };
-enum hrt_lr_schedule { HRT_LR_COSINE, HRT_LR_LINEAR, HRT_LR_CONSTANT, HRT_LR_WSD };
+// Words that a setting may be, in the order of its list: HRT_OPTIMIZER_muon.
+#define HRT_COMMA ,
+#include "lang/settings.def"
+#define HRT_ENUM(word) HRT_OBJECTIVE_##word
+enum hrt_objective { HEC_LIST_OBJECTIVE(HRT_ENUM, HRT_COMMA) };
+#undef HRT_ENUM
+#define HRT_ENUM(word) HRT_OPTIMIZER_##word
+enum hrt_optimizer_kind { HEC_LIST_OPTIMIZER(HRT_ENUM, HRT_COMMA) };
+#undef HRT_ENUM
+#define HRT_ENUM(word) HRT_SCHEDULE_##word
+enum hrt_schedule { HEC_LIST_SCHEDULE(HRT_ENUM, HRT_COMMA) };
+#undef HRT_ENUM
+#undef HRT_COMMA
 
+// A field for each setting that programs read, by its key: train_steps. 0 stands for the word of a number (auto, none),
+// NULL for a text that is not given; a word is its place in its list.
+#define HRT_TYPE_COUNT(least, most) int64_t
+#define HRT_TYPE_AUTO_COUNT(least, most) int64_t
+#define HRT_TYPE_COUNT_OR(word, least, most) int64_t
+#define HRT_TYPE_BYTES(least, most) int64_t
+#define HRT_TYPE_NUMBER(least, most) double
+#define HRT_TYPE_AUTO_NUMBER(least, most) double
+#define HRT_TYPE_NUMBER_OR_NONE(least, most) double
+#define HRT_TYPE_PAIR(least, most) __typeof__(double[2])
+#define HRT_TYPE_WORD(words) int
+#define HRT_TYPE_TEXT_OR_NONE const char *
+#define HRT_TYPE_TEXTS struct hrt_texts
+#define HRT_FIELD_COMPILER(type, id)
+#define HRT_FIELD_PROGRAM(type, id) HRT_TYPE_##type id;
+#define HRT_FIELD_RUN(type, id) HRT_TYPE_##type id;
+#define HRT_FIELD_RESUME(type, id) HRT_TYPE_##type id;
 struct hrt_config {
-    const char *checkpoint_dir;      // NULL: none.
-    int64_t checkpoint_every;        // Steps; 0: not by steps.
-    double checkpoint_every_minutes; // 0: not by time.
-    int64_t checkpoint_keep, checkpoint_keep_every;
-    int64_t checkpoint_memory; // Bytes.
-    int data_format;           // enum hrt_data_format
-    struct hrt_texts data_train, data_val, data_teacher;
-    double held_out; // Share of each training file; 0: as struct hrt_data_request has it.
-    int64_t steps;
-    int64_t group;  // Sequences that statistics cover; 0: an iteration.
-    int64_t tokens; // Of one step; 0: one microbatch of every rank.
-    int64_t seed;
-    int64_t skip_max;                      // Steps in a row that may not be finite.
-    int objective;                         // enum hrt_objective
-    double mask_rate;                      // Share of tokens masked.
-    int optimizer;                         // enum hrt_optimizer_kind
-    double momentum, norm_eps;             // Of Muon.
-    double lr, betas[2], eps, decay, clip; // clip 0: none.
-    int lr_schedule;                       // enum hrt_lr_schedule
-    int64_t warmup;                        // Steps.
-    double final;                          // Learning rate at the end, as a share of lr.
-    double falls;                          // Share of the steps in which wsd falls.
-    int64_t eval_every,
-        eval_steps; // Steps between evaluations (0: none but the last); steps' tokens in each (0: none).
-    int64_t log_every, log_loads; // Steps between lines; between expert loads (0: none).
-    const char *log_jsonl;        // NULL: none.
-    uint64_t given;               // Bit r: row r of the table was set by hrt_config_set.
+#define HEC_SETTING(id, key, reader, type, ...) HRT_FIELD_##reader(type, id)
+#include "lang/settings.def"
+#undef HEC_SETTING
+    uint64_t given; // Bit r: row r of the table was set by hrt_config_set.
 };
 
 struct hrt_setting_row {
     const char *key;
     struct hrt_value_rule rule;
     size_t offset;        // Into struct hrt_config.
-    const char *fallback; // When the program does not say; NULL: unset.
+    const char *fallback; // When the program does not say; "": unset.
+    const char *of;       // Words of its parent for which it means something; NULL: all.
     const char *doc;
+    bool fixed;   // Compiled in: no run sets it.
+    bool differs; // A run that goes on from a checkpoint may have another value.
 };
 
 // The table of settings, ended by a row without key.
@@ -65,6 +71,9 @@ bool hrt_config_init(struct hrt_config *config, const struct hrt_program *progra
 // fixed when it was compiled, or an unknown one, is a usage error that says so.
 bool hrt_config_set(struct hrt_config *config, const struct hrt_program *program, const char *key,
                     const char *value, const char *name, struct hrt_error *error);
+
+// Whether a row means anything with the words that others have.
+bool hrt_config_counts(const struct hrt_config *config, const struct hrt_setting_row *row);
 
 // The value of a row as users write it; freed by the caller. NULL: out of memory.
 char *hrt_config_text(const struct hrt_config *config, const struct hrt_setting_row *row);

@@ -49,11 +49,13 @@ static bool read_real(const char *text, double *out, const char **end) {
 
 static bool in_range(const struct hrt_value_rule *rule, double number) {
     if (rule->least == 0 && rule->most == 0) return true;
-    return number >= rule->least && number <= rule->most;
+    return number >= rule->least && (rule->most == 0 || number <= rule->most);
 }
 
 static bool fail_range(const struct hrt_value_rule *rule, const char *name, const char *text,
                        struct hrt_error *error) {
+    if (rule->most == 0)
+        return hrt_fail_usage(error, "%s is %s; it must be at least %g", name, text, rule->least);
     return hrt_fail_usage(error, "%s is %s; it must be from %g to %g", name, text, rule->least,
                           rule->most);
 }
@@ -95,16 +97,28 @@ static bool parse_pair(const struct hrt_value_rule *rule, const char *name, cons
     return true;
 }
 
+const char *hrt_word(const char *words, int index, int *length) {
+    for (;; index--) {
+        *length = (int)strcspn(words, "|");
+        if (index == 0) return words;
+        if (!words[*length]) return NULL;
+        words += *length + 1;
+    }
+}
+
 static bool parse_choice(const struct hrt_value_rule *rule, const char *name, const char *text,
                          int *out, struct hrt_error *error) {
     char known[256] = "";
-    for (int i = 0; rule->choice[i]; i++) {
-        if (strcmp(rule->choice[i], text) == 0) {
+    int length;
+    for (int i = 0;; i++) {
+        const char *word = hrt_word(rule->words, i, &length);
+        if (!word) break;
+        if (strlen(text) == (size_t)length && strncmp(word, text, (size_t)length) == 0) {
             *out = i;
             return true;
         }
         const size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", rule->choice[i]);
+        snprintf(known + used, sizeof known - used, "%s%.*s", i ? ", " : "", length, word);
     }
     return hrt_fail_usage(error, "%s cannot be '%s'; it may be: %s", name, text, known);
 }

@@ -217,8 +217,8 @@ static bool open_format(struct hrt_data_file *file, enum hrt_data_format format,
         return hrt_fail(error, "cannot read '%s': %s", file->path, strerror(errno));
     if (!S_ISREG(status.st_mode)) return hrt_fail(error, "'%s' is not a regular file", file->path);
     if (status.st_size == 0) return hrt_fail(error, "'%s' is empty", file->path);
-    const bool opened = format == HRT_DATA_LLMC ? open_llmc(file, status.st_size, error)
-                                                : open_bytes(file, status.st_size, error);
+    const bool opened = format == HRT_DATA_FORMAT_llmc ? open_llmc(file, status.st_size, error)
+                                                       : open_bytes(file, status.st_size, error);
     return opened && check_vocabulary(file, vocabulary, error);
 }
 

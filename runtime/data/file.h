@@ -12,9 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lang/settings.def"
 #include "runtime/base/error.h"
 
-enum hrt_data_format { HRT_DATA_BYTES, HRT_DATA_LLMC };
+#define HRT_ENUM(word) HRT_DATA_FORMAT_##word
+#define HRT_COMMA ,
+enum hrt_data_format { HEC_LIST_DATA_FORMAT(HRT_ENUM, HRT_COMMA) }; // data.format
+#undef HRT_ENUM
+#undef HRT_COMMA
 
 // What the first bytes of a file say that it is, where that is neither text nor tokens, and what to do with it: "compressed by
 // gzip: gunzip it first". NULL: nothing of the kind. HRT_DATA_HEAD bytes are enough, and there may be fewer.

@@ -156,7 +156,7 @@ static void place_sent(const struct hrt_experts *experts, struct hrt_experts_lay
     }
     int64_t most = 1;
     for (int r = 0; r < ranks; r++) most = total[r] > most ? total[r] : most;
-    layer->waves = (most + layer->set->rows_max - 1) / layer->set->rows_max;
+    layer->waves = (most + layer->set->wave_rows - 1) / layer->set->wave_rows;
     for (int r = 0; r < ranks; r++) layer->computed[r] += total[r];
     if (layer->waves > layer->most_waves) layer->most_waves = layer->waves;
 }

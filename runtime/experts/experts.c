@@ -101,12 +101,12 @@ static struct largest largest_of(const struct hrt_experts_shape *shape, int rank
         most.experts = larger(most.experts, set->experts);
         most.slots = larger(most.slots, set->slots);
         most.holders = larger(most.holders, holders_of(set, ranks));
-        most.rows = larger(most.rows, set->rows_max);
+        most.rows = larger(most.rows, set->wave_rows);
         most.pairs = larger(most.pairs, shape->tokens * set->picks);
         if (set_pairs * with_gate > most.sent) most.sent = set_pairs * with_gate;
         if (set_pairs * row > most.result) most.result = set_pairs * row;
-        if ((size_t)set->rows_max * with_gate > most.received)
-            most.received = (size_t)set->rows_max * with_gate;
+        if ((size_t)set->wave_rows * with_gate > most.received)
+            most.received = (size_t)set->wave_rows * with_gate;
     }
     return most;
 }
@@ -204,7 +204,7 @@ int32_t hrt_expert_owner(int64_t expert, int64_t experts, int ranks) {
 static bool check(const struct hrt_experts_shape *shape, int ranks, struct hrt_error *error) {
     for (int s = 0; s < shape->sets; s++) {
         const struct hrt_experts_set *set = &shape->set[s];
-        assert(set->experts > 0 && set->picks > 0 && set->rows_max > 0);
+        assert(set->experts > 0 && set->picks > 0 && set->wave_rows > 0);
         assert(!set->bf16 || is_apart(shape));
         assert(set->slots >= (set->experts + ranks - 1) / ranks);
         if (shape->tokens > INT32_MAX / ranks / set->picks)

@@ -22,8 +22,8 @@
 // A route stays until the next hrt_route of its layer.
 //
 // Rows. A pair is (token t, pick j), numbered t * picks + j. The rows that a rank computes are ordered
-// by expert, then by the rank they come from, then by pair; wave w is rows_max of them from
-// w * rows_max on. Every rank has the same number of waves, derived from the exact counts; one that
+// by expert, then by the rank they come from, then by pair; wave w is wave_rows of them from
+// w * wave_rows on. Every rank has the same number of waves, derived from the exact counts; one that
 // has fewer rows has empty waves. So memory is bounded whatever the router does, and results do not
 // depend on when rows arrive: same inputs, same bits.
 //
@@ -64,12 +64,12 @@ struct hrt_experts;
 struct hrt_experts_set {
     const char *name; // For messages.
     int64_t experts, picks, layers;
-    int64_t width;    // Elements of a row; also of what an expert makes of it.
-    int64_t slots;    // Chunks of one layer that a rank holds, at most: `first` has one entry more.
-    int64_t holders;  // That a plan of a layer has in all, at most; 0: slots of every rank.
-    int64_t rows_max; // Rows of a wave on one rank.
-    bool limited;     // Its experts have a capacity: hrt_drop will be called.
-    bool bf16;        // Rows are of bf16, there and back. Only on a device that is apart.
+    int64_t width;   // Elements of a row; also of what an expert makes of it.
+    int64_t slots;   // Chunks of one layer that a rank holds, at most: `first` has one entry more.
+    int64_t holders; // That a plan of a layer has in all, at most; 0: slots of every rank.
+    int64_t wave_rows; // Rows of a wave on one rank.
+    bool limited;      // Its experts have a capacity: hrt_drop will be called.
+    bool bf16;         // Rows are of bf16, there and back. Only on a device that is apart.
 };
 
 // Sets this rank's part of the quotas, those of an expert's holders summing to what each rank has for it. Every
@@ -183,8 +183,8 @@ int64_t hrt_waves(struct hrt_experts *experts, int set, int64_t layer);
 int64_t hrt_wave_rows(struct hrt_experts *experts, int set, int64_t layer, int64_t wave);
 
 // Fills in the rows of one wave on this rank, and the gate weight of each.
-//   rows     [rows_max, width] those behind first[slots] are left as they are
-//   gate     [rows_max]
+//   rows     [wave_rows, width] those behind first[slots] are left as they are
+//   gate     [wave_rows]
 //   first    [slots + 1] rows first[n] .. first[n+1]-1 belong to the n-th expert that this rank holds,
 //            by number; the entries of slots without an expert equal the last one
 //   x        [tokens, width]
@@ -192,7 +192,7 @@ int64_t hrt_wave_rows(struct hrt_experts *experts, int set, int64_t layer, int64
 void hrt_dispatch(struct hrt_experts *experts, int set, int64_t layer, int64_t wave, void *rows,
                   void *gate, int32_t *first, const void *x, const void *weights);
 
-// Sends a wave's results, rows [rows_max, width], back to where the rows came from.
+// Sends a wave's results, rows [wave_rows, width], back to where the rows came from.
 void hrt_give_back(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
                    const void *rows);
 
@@ -200,8 +200,8 @@ void hrt_give_back(struct hrt_experts *experts, int set, int64_t layer, int64_t 
 // nothing. After the last wave.
 void hrt_combine(struct hrt_experts *experts, int set, int64_t layer, void *y);
 
-// The gradients. dispatch_grad: dy [tokens, width] of hrt_combine to drows [rows_max, width] of the
-// wave's results. give_back_grad: drows of its rows and dgate [rows_max] of its gate weights go back;
+// The gradients. dispatch_grad: dy [tokens, width] of hrt_combine to drows [wave_rows, width] of the
+// wave's results. give_back_grad: drows of its rows and dgate [wave_rows] of its gate weights go back;
 // combine_grad sums them up to dx [tokens, width], picks ascending, and orders them as dweights
 // [tokens, picks], 0 where dropped.
 void hrt_dispatch_grad(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,

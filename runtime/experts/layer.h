@@ -38,7 +38,7 @@ struct hrt_experts_layer {
 struct hrt_wave {
     const struct hrt_experts_layer *layer; // NULL: holds nothing.
     int64_t wave, begin, end;              // The rows begin .. end - 1 of every rank.
-    int32_t *send, *pair, *recv;           // Of the device, [tokens * picks] twice and [rows_max].
+    int32_t *send, *pair, *recv;           // Of the device, [tokens * picks] twice and [wave_rows].
     int32_t *send_first, *recv_first;      // [ranks + 1]
 };
 
@@ -73,7 +73,7 @@ struct hrt_experts {
     uint32_t *said, *heard;               // [1, ranks][experts + 2] the word, and counts
     size_t *bytes[2], *offset[2], *zeros; // [ranks] of an exchange: sent and received ones, none.
     // Of the device.
-    char *sent, *received; // [tokens * picks][width + 1], [rows_max][width + 1]
+    char *sent, *received; // [tokens * picks][width + 1], [wave_rows][width + 1]
     char *result;          // [tokens * picks][width] given back, in the order of `pair`
     char *result_gate;     // [tokens * picks]
     int64_t each, all;     // As hrt_experts_tokens.

@@ -45,8 +45,8 @@ const struct hrt_wave *hrt_wave_of(struct hrt_experts *experts,
     if (wave->layer == layer && wave->wave == number) return wave;
     wave->layer = layer;
     wave->wave = number;
-    wave->begin = number * layer->set->rows_max;
-    wave->end = wave->begin + layer->set->rows_max;
+    wave->begin = number * layer->set->wave_rows;
+    wave->end = wave->begin + layer->set->wave_rows;
     count_rows(experts, wave);
     list_runs(experts, wave->send, wave->pair, layer->send, layer->sends[ranks], 0);
     list_runs(experts, wave->recv, NULL, layer->recv, (int64_t)ranks * layer->here, wave->begin);

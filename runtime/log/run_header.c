@@ -72,7 +72,7 @@ json_t *hrt_log_of_run(const struct hrt_log_run *run) {
         (json_int_t)getpid(), "device", trainer->state->device.backend->name, "instructions",
         run->instructions, "threads", run->threads, "policy", hrt_policy_of(program), "ranks",
         trainer->comm->size, "nodes", trainer->comm->nodes, "from", (json_int_t)run->from, "steps",
-        (json_int_t)trainer->config->steps, "tokens", (json_int_t)trainer->tokens,
+        (json_int_t)trainer->config->train_steps, "tokens", (json_int_t)trainer->tokens,
         "flops_per_token", program->flops_per_token);
     if (!line) return NULL;
     json_object_set_new(line, "precision", json_string(hrt_precision_of(program)));

@@ -4,19 +4,24 @@
 #include <math.h>
 
 double hrt_learning_rate(const struct hrt_config *config, int64_t step) {
-    if (step < config->warmup) return config->lr * (double)(step + 1) / (double)config->warmup;
-    if (config->lr_schedule == HRT_LR_CONSTANT) return config->lr;
+    if (step < config->train_schedule_warmup)
+        return config->train_optimizer_lr * (double)(step + 1) /
+               (double)config->train_schedule_warmup;
+    if (config->train_schedule == HRT_SCHEDULE_constant) return config->train_optimizer_lr;
 
     // Of the steps that fall the first still has lr, the last has the last learning rate.
-    const int64_t left = config->steps - config->warmup;
+    const int64_t left = config->train_steps - config->train_schedule_warmup;
     double falling = (double)left;
-    if (config->lr_schedule == HRT_LR_WSD)
+    if (config->train_schedule == HRT_SCHEDULE_wsd)
         falling =
-            config->falls > 0 ? fmin(fmax(config->falls * (double)config->steps, 1), falling) : 0;
-    const double from = (double)config->steps - falling;
-    if ((double)step < from) return config->lr;
+            config->train_schedule_decay > 0
+                ? fmin(fmax(config->train_schedule_decay * (double)config->train_steps, 1), falling)
+                : 0;
+    const double from = (double)config->train_steps - falling;
+    if ((double)step < from) return config->train_optimizer_lr;
     const double done = falling > 1 ? fmin(((double)step - from) / (falling - 1), 1) : 1;
     const double high =
-        config->lr_schedule == HRT_LR_COSINE ? 0.5 * (1 + cos(M_PI * done)) : 1 - done;
-    return config->lr * (config->final + (1 - config->final) * high);
+        config->train_schedule == HRT_SCHEDULE_cosine ? 0.5 * (1 + cos(M_PI * done)) : 1 - done;
+    return config->train_optimizer_lr *
+           (config->train_schedule_final + (1 - config->train_schedule_final) * high);
 }

@@ -185,8 +185,8 @@ static void move_matrix(const struct hrt_optimizer *optimizer, struct hrt_state 
 static struct hk_muon_rule muon_rule_of(const struct hk_adamw_rule *rule,
                                         const struct hrt_config *config) {
     return (struct hk_muon_rule){.lr = rule->lr,
-                                 .momentum = config->momentum,
-                                 .norm_eps = config->norm_eps,
+                                 .momentum = config->train_optimizer_momentum,
+                                 .norm_eps = config->train_optimizer_norm_eps,
                                  .decay = rule->decay,
                                  .grad_scale = rule->grad_scale,
                                  .clipped = rule->clipped};
@@ -216,7 +216,7 @@ static void move_shared(const struct hrt_optimizer *optimizer, struct hrt_state 
     hrt_dense_gather_matrices(state->dense, state->values[HRT_GRADIENTS]);
     for (int64_t i = 0; i < optimizer->spans; i++) {
         if (!span[i].shared) continue;
-        set_rates(rule, &span[i], lr, config->decay);
+        set_rates(rule, &span[i], lr, config->train_optimizer_decay);
         const struct hk_muon_rule muon = muon_rule_of(rule, config);
         move_matrix(optimizer, state, &span[i], span[i].whole, &muon);
     }
@@ -226,16 +226,16 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state 
                         const struct hrt_config *config, int64_t step, double lr,
                         double grad_scale) {
     struct hk_adamw_rule rule = {
-        .beta1 = config->betas[0],
-        .beta2 = config->betas[1],
-        .eps = config->eps,
+        .beta1 = config->train_optimizer_betas[0],
+        .beta2 = config->train_optimizer_betas[1],
+        .eps = config->train_optimizer_eps,
         .grad_scale = grad_scale,
-        .correction1 = 1 - pow(config->betas[0], (double)(step + 1)),
-        .correction2 = 1 - pow(config->betas[1], (double)(step + 1)),
+        .correction1 = 1 - pow(config->train_optimizer_betas[0], (double)(step + 1)),
+        .correction2 = 1 - pow(config->train_optimizer_betas[1], (double)(step + 1)),
         .clipped = state->clipped,
     };
     for (int64_t i = 0; i < optimizer->spans; i++) {
-        set_rates(&rule, &optimizer->span[i], lr, config->decay);
+        set_rates(&rule, &optimizer->span[i], lr, config->train_optimizer_decay);
         hrt_snapshot_change(state->snapshot, optimizer->span[i].offset, optimizer->span[i].count);
         if (optimizer->span[i].matrix)
             update_matrix(optimizer, state, &optimizer->span[i], &rule, config);

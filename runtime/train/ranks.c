@@ -56,7 +56,7 @@ static struct hrt_experts_set moving_set(const struct hrt_program *program, int 
         .width = program->owned ? set->width : 1,
         .slots = set->experts,
         .holders = hrt_fssdp_holders(program, index),
-        .rows_max = program->owned ? set->rows_max : 1,
+        .wave_rows = program->owned ? set->wave_rows : 1,
         .limited = set->limited,
         .bf16 = program->owned && set->rows_bf16,
     };
@@ -117,7 +117,7 @@ size_t hrt_ranks_process_bytes(const struct hrt_program *program) {
     if (!program->world) return 12 * (size_t)MIB;
     int64_t wave = 0; // Elements.
     for (int i = 0; i < program->sets; i++) {
-        const int64_t elements = program->set[i].rows_max * program->set[i].width;
+        const int64_t elements = program->set[i].wave_rows * program->set[i].width;
         wave = elements > wave ? elements : wave;
     }
     return 40 * (size_t)MIB + (size_t)program->world * 64 * 1024 +

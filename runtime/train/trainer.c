@@ -33,7 +33,8 @@ static bool divide_tokens(struct hrt_trainer *trainer, struct hrt_error *error) 
     const int64_t ranks = trainer->comm->size;
     const int64_t iteration = program->positions * program->batch * ranks;
     const int64_t row = program->positions * ranks; // One sequence on each rank.
-    const int64_t tokens = trainer->config->tokens ? trainer->config->tokens : iteration;
+    const int64_t tokens =
+        trainer->config->train_tokens ? trainer->config->train_tokens : iteration;
     const int64_t unit = tokens < iteration ? row : iteration;
     if (tokens % unit) {
         const int64_t below = tokens / unit * unit;
@@ -49,7 +50,7 @@ static bool divide_tokens(struct hrt_trainer *trainer, struct hrt_error *error) 
                               tokens, unit, program->positions, unit / row, ranks, nearest);
     }
     trainer->batch = tokens < iteration ? tokens / row : program->batch;
-    const int64_t group = trainer->config->group, sequences = trainer->batch * ranks;
+    const int64_t group = trainer->config->train_group, sequences = trainer->batch * ranks;
     if (group && sequences % group)
         return hrt_fail_usage(error,
                               "train.tokens is %" PRId64 ", %" PRId64 " sequences, but train.group "
@@ -95,7 +96,7 @@ bool hrt_trainer_create(struct hrt_trainer *trainer, struct hrt_state *state,
     if (hrt_optimizer_create(&trainer->optimizer, state->placement, error) &&
         (!state->program->dense_shard || !state->dense ||
          hrt_optimizer_share(&trainer->optimizer, state->placement, state->dense, error)) &&
-        (trainer->config->optimizer != HRT_MUON ||
+        (trainer->config->train_optimizer != HRT_OPTIMIZER_muon ||
          hrt_optimizer_use_muon(&trainer->optimizer, state, error)) &&
         hrt_load_counts_create(&trainer->loads, state->program, &state->device, error) &&
         hrt_watch_create(&trainer->watch, state, trainer->comm, error) &&
@@ -148,7 +149,7 @@ static bool draw_batch(struct hrt_trainer *trainer, int64_t step, int64_t iterat
     const struct hrt_said said = flight ? hrt_flight_said(flight, iteration) : trainer->state->said;
     if (trainer->route && !hrt_route_force(trainer->route, step, first, error)) return false;
     for (int64_t i = 0; i < trainer->batch; i++) {
-        const uint64_t seed = (uint64_t)trainer->config->seed, number = (uint64_t)(first + i);
+        const uint64_t seed = (uint64_t)trainer->config->train_seed, number = (uint64_t)(first + i);
         if (!hrt_data_draw(trainer->data, seed, number, ids + i * positions,
                            targets + i * positions, error) ||
             !hrt_teacher_draw(trainer->state, trainer->data, seed, number, said, i, error))
@@ -164,7 +165,8 @@ static void set_noise(const struct hrt_trainer *trainer, bool on, int64_t first)
     if (!state->program->noise_offset) return;
     struct hk_noise *noise = (void *)((char *)state->model + state->program->noise_offset);
     const uint64_t number = (uint64_t)first;
-    *noise = (struct hk_noise){.on = on, .seed = (uint64_t)trainer->config->seed, .first = number};
+    *noise =
+        (struct hk_noise){.on = on, .seed = (uint64_t)trainer->config->train_seed, .first = number};
     if (!on || !trainer->passes.first) return;
     hrt_device_write(&trainer->state->device, trainer->passes.first, &number, sizeof number);
     noise->first_then = trainer->passes.first;
@@ -315,7 +317,7 @@ static bool fail_loss(const struct hrt_trainer *trainer, const struct hrt_step_r
 
 // Whether one more step may change nothing. All ranks know the numbers that it depends on.
 static bool may_skip(const struct hrt_trainer *trainer) {
-    return trainer->skipped < trainer->config->skip_max;
+    return trainer->skipped < trainer->config->train_skip_max;
 }
 
 // Leaves the parameters as they are, and no gradient behind.
@@ -336,7 +338,7 @@ static void skip(struct hrt_trainer *trainer, struct hrt_step_report *report) {
 static void update(struct hrt_trainer *trainer, int64_t step,
                    const struct hrt_step_report *report) {
     hrt_optimizer_step(&trainer->optimizer, trainer->state, trainer->config, step, report->lr,
-                       hk_clip_scale(trainer->config->clip, report->grad_norm));
+                       hk_clip_scale(trainer->config->train_optimizer_clip, report->grad_norm));
     hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
     hrt_bias_update(trainer->state, &trainer->loads);
     trainer->skipped = 0;
@@ -371,8 +373,8 @@ static bool launch(struct hrt_trainer *trainer, int64_t step, struct hrt_step_re
     if (!iterate(trainer, step, none, error)) return false;
     hrt_profile_enter(trainer->profile, HRT_PHASE_OPTIMIZER);
     hrt_grad_clip(state, &trainer->squares, flight->losses,
-                  trainer->iterations * state->device.loss_count, trainer->config->clip,
-                  trainer->config->skip_max);
+                  trainer->iterations * state->device.loss_count,
+                  trainer->config->train_optimizer_clip, trainer->config->train_skip_max);
     hrt_optimizer_step(&trainer->optimizer, state, trainer->config, step, report->lr, 1);
     hrt_bias_update(state, &trainer->loads);
     hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
@@ -421,7 +423,7 @@ static bool land(struct hrt_trainer *trainer, struct hrt_step_report *report,
 static double time_left(struct hrt_trainer *trainer, const struct hrt_step_report *report) {
     const double share = trainer->pace > 0 ? 0.1 : 1;
     trainer->pace += share * (report->seconds - trainer->pace);
-    return trainer->pace * (double)(trainer->config->steps - report->step);
+    return trainer->pace * (double)(trainer->config->train_steps - report->step);
 }
 
 bool hrt_trainer_report(struct hrt_trainer *trainer, struct hrt_step_report *report,

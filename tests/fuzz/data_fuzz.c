@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
     const struct hrt_data_request request = {
         .train = &path,
         .trains = 1,
-        .format = input[0] & 1 ? HRT_DATA_LLMC : HRT_DATA_BYTES,
+        .format = input[0] & 1 ? HRT_DATA_FORMAT_llmc : HRT_DATA_FORMAT_bytes,
         .positions = POSITIONS,
         .vocabulary = vocabulary,
         .mask_rate = input[0] & 2 ? 0.3 : 0,

@@ -26,7 +26,7 @@ void run_exchange(struct machine *m, MlirOperation op) {
     struct routed *r = HEC_NEW(m->arena, struct routed);
     r->rows = route_rows(m, op, in(m, op, 0), hec_get_int(set, "experts"));
     const int64_t total = r->rows.first[r->rows.experts];
-    r->room = hec_has_attr(set, "rows_max") ? hec_get_int(set, "rows_max") : total;
+    r->room = hec_has_attr(set, "wave_rows") ? hec_get_int(set, "wave_rows") : total;
     if (r->room < 1) r->room = 1;
     r->waves = (total + r->room - 1) / r->room;
     if (r->waves < 1) r->waves = 1;

@@ -189,16 +189,14 @@ static void every_setting_has_a_value(void **state) {
     struct fixture f;
     set_up(&f, NULL, 0);
     int of_groups = 0; // They have values for patterns only.
-    for (int i = 0; i < hec_setting_rows_count; i++) {
-        const char *key = hec_setting_rows[i].key;
-        const bool of_group = strncmp(key, "train.parameters", 16) == 0;
-        assert_int_equal(hec_program_setting(f.program, key) == NULL, of_group);
+    for (int i = 0; i < HEC_KEYS; i++) {
+        const bool of_group = strncmp(hec_setting_rows[i].key, "train.parameters", 16) == 0;
+        assert_int_equal(hec_program_text(f.program, (enum hec_key)i) == NULL, of_group);
         of_groups += of_group;
     }
-    assert_int_equal(f.program->settings, hec_setting_rows_count - of_groups);
-    assert_null(hec_program_setting(f.program, "train.nothing"));
-    assert_string_equal(hec_program_setting(f.program, "train.tokens"), "64"); // 8 sequences.
-    assert_string_equal(hec_program_setting(f.program, "parallel.microbatch"), "8");
+    assert_int_equal(f.program->settings, HEC_KEYS - of_groups);
+    assert_string_equal(hec_program_text(f.program, HEC_KEY_train_tokens), "64"); // 8 sequences.
+    assert_string_equal(hec_program_text(f.program, HEC_KEY_parallel_microbatch), "8");
     tear_down(&f);
 }
 
@@ -217,24 +215,39 @@ static void values_are_in_base_units(void **state) {
     struct fixture f;
     set_up(&f, sets, sizeof sets / sizeof *sets);
     const struct hec_program *p = f.program;
-    assert_string_equal(hec_program_setting(p, "cluster.device.memory"), "80000000000");
-    assert_string_equal(hec_program_setting(p, "cluster.link.inter.latency"), "5e-06");
-    assert_string_equal(hec_program_setting(p, "train.optimizer.lr"), "0.0003");
-    assert_string_equal(hec_program_setting(p, "train.optimizer.betas"), "0.9,0.99");
-    assert_string_equal(hec_program_setting(p, "train.optimizer.clip"), "0");
-    assert_string_equal(hec_program_setting(p, "train.tokens"), "4096");
-    assert_string_equal(hec_program_setting(p, "parallel.microbatch"), "4");
-    assert_string_equal(hec_program_setting(p, "train.group"), "1");
-    assert_string_equal(hec_program_setting(p, "data.train"), "a b.txt");
-    assert_string_equal(hec_program_setting(p, "parallel.placement.memory"), "8589934592B");
+    assert_string_equal(hec_program_text(p, HEC_KEY_cluster_device_memory), "80000000000");
+    assert_string_equal(hec_program_text(p, HEC_KEY_cluster_link_inter_latency), "5e-06");
+    assert_string_equal(hec_program_text(p, HEC_KEY_train_optimizer_lr), "0.0003");
+    assert_string_equal(hec_program_text(p, HEC_KEY_train_optimizer_betas), "0.9,0.99");
+    assert_string_equal(hec_program_text(p, HEC_KEY_train_optimizer_clip), "0");
+    assert_string_equal(hec_program_text(p, HEC_KEY_train_tokens), "4096");
+    assert_string_equal(hec_program_text(p, HEC_KEY_parallel_microbatch), "4");
+    assert_string_equal(hec_program_text(p, HEC_KEY_train_group), "1");
+    assert_string_equal(hec_program_text(p, HEC_KEY_data_train), "a b.txt");
+    assert_string_equal(hec_program_text(p, HEC_KEY_parallel_placement_memory), "8589934592B");
     tear_down(&f);
+}
+
+// The id of a row is its key, with _ for each dot.
+static void ids_are_keys(void **state) {
+    (void)state;
+    static const char *const ids[] = {
+#define HEC_SETTING(id, ...) #id,
+#include "lang/settings.def"
+#undef HEC_SETTING
+    };
+    for (int i = 0; i < HEC_KEYS; i++) {
+        const char *id = ids[i], *key = hec_setting_rows[i].key;
+        assert_int_equal(strlen(id), strlen(key));
+        for (; *key; key++, id++) assert_true(*id == (*key == '.' ? '_' : *key));
+    }
 }
 
 static void keys_are_sorted_and_choices_are_known(void **state) {
     (void)state;
-    for (int i = 1; i < hec_setting_rows_count; i++)
+    for (int i = 1; i < HEC_KEYS; i++)
         assert_true(strcmp(hec_setting_rows[i - 1].key, hec_setting_rows[i].key) < 0);
-    for (int i = 0; i < hec_setting_rows_count; i++) {
+    for (int i = 0; i < HEC_KEYS; i++) {
         const struct hec_setting_row *row = &hec_setting_rows[i];
         if (row->type == HEC_SETTING_CHOICE)
             assert_true(hec_setting_lists(row->values, row->standard));
@@ -248,6 +261,7 @@ int main(void) {
         cmocka_unit_test(alternating_layers_are_one_loop),
         cmocka_unit_test(an_experts_parameter_has_the_expert_dim_first),
         cmocka_unit_test(one_rope_table_serves_all),
+        cmocka_unit_test(ids_are_keys),
         cmocka_unit_test(every_setting_has_a_value),
         cmocka_unit_test(values_are_in_base_units),
         cmocka_unit_test(keys_are_sorted_and_choices_are_known),

@@ -28,14 +28,15 @@ def tables(tool):
     builtins = cells("call", "value") + cells("---", "---")
     for line in run(tool, "--builtins").stdout.splitlines():
         builtins += cells(f"`{line[:125].strip()}`", line[125:].strip())
-    settings = moe = cells("setting", "default", "meaning") + cells("---", "---", "---")
+    moe = cells("setting", "default", "meaning") + cells("---", "---", "---")
+    settings = cells("setting", "default", "set", "meaning") + cells("---", "---", "---", "---")
     for line in run(tool, "--settings").stdout.splitlines():
         key, default, text = line[:38].strip(), *re.match(r"(\S*)\s+(.*)", line[39:]).groups()
         if key.startswith("moe: "):
             moe += cells(f"`{key[5:]}`", default, text)
         else:
-            settings += cells(f"`{key}`", default, text)
-    return {"| call |": builtins, "| setting | default |": [moe, settings]}
+            settings += cells(f"`{key}`", default, *re.match(r"(\S+)\s+(.*)", text).groups())
+    return {"| call |": builtins, "| setting | default | meaning |": moe, "| setting | default | set |": settings}
 
 
 def examples(tool, text):

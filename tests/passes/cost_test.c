@@ -29,7 +29,7 @@ static struct hec_set_cost cost_of(void) {
         .experts = EXPERTS,
         .layers = 2,
         .rows = ROWS,
-        .rows_max = 100 * ROWS,
+        .wave_rows = 100 * ROWS,
         .row_bytes = 100,
         .chunk_bytes = 10000,
         .grad_bytes = 20000,
@@ -166,7 +166,7 @@ static void test_waves(void **state) {
     struct scene s;
     begin(&s, 1.2);
     const struct hec_phases one = simulate(&s, "ep", 0, 0);
-    s.cost.rows_max = ROWS;
+    s.cost.wave_rows = ROWS;
     const struct hec_phases many = simulate(&s, "ep", 0, 0);
     near(one.waves, 1, 1e-9);
     assert_true(many.waves > 2);

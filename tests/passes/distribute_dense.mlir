@@ -11,8 +11,8 @@
 
 !d = tensor<6xf32, ["D"]>
 !e = tensor<3x6xf32, ["E", "D"]>
-module attributes {hecate.world = 2 : i64, hecate.dense = "replicate"} {
-  "moe.set"() {sym_name = "owned", experts = 3 : i64, topk = 2 : i64, layers = 4 : i64, rows_max = 64 : i64} : () -> ()
+module attributes {hecate.world = 2 : i64, hecate.settings = {parallel.dense = "replicate"}} {
+  "moe.set"() {sym_name = "owned", experts = 3 : i64, topk = 2 : i64, layers = 4 : i64, owned = true, wave_rows = 64 : i64} : () -> ()
   "moe.set"() {sym_name = "everywhere", experts = 3 : i64, topk = 2 : i64, layers = 4 : i64} : () -> ()
   "moe.param"() {sym_name = "head", type = !d, layers = 0 : i64, path = "head", init = "ones", decay = true, trainable = true} : () -> ()
   "moe.param"() {sym_name = "both", type = !d, layers = 0 : i64, path = "both", init = "ones", decay = true, trainable = true} : () -> ()

@@ -10,7 +10,7 @@
 !i = tensor<2x8x2xi32, ["batch", "T", "picks"]>
 !first = tensor<5xi32, ["first"]>
 !pair = tensor<32xi32, ["rows"]>
-module attributes {hecate.world = 2 : i64, hecate.experts = "ep"} {
+module attributes {hecate.world = 2 : i64, hecate.settings = {parallel.experts = "ep"}} {
   // CHECK: routes.mlir:[[@LINE+4]]:21: error: 'moe.route': not yet: two routes to the experts of a set
   // CHECK: routes.mlir:[[@LINE+7]]:3: error: 'moe.set': not yet: on several ranks, a mixture whose result nothing uses
   func.func @forward(%ids: !i) {
@@ -35,7 +35,7 @@ module attributes {hecate.world = 2 : i64, hecate.experts = "ep"} {
 !first = tensor<5xi32, ["first"]>
 !pair = tensor<32xi32, ["rows"]>
 !r = tensor<32x6xf32, ["rows", "D"]>
-module attributes {hecate.world = 2 : i64, hecate.experts = "ep"} {
+module attributes {hecate.world = 2 : i64, hecate.settings = {parallel.experts = "ep"}} {
   "moe.set"() {sym_name = "s", experts = 4 : i64, topk = 2 : i64, layers = 0 : i64} : () -> ()
   func.func @forward(%x: !x, %ids: !i) -> (!x) {
     %f, %p, %s = "moe.route"(%ids) {experts = 4 : i64, rows_of = @s} : (!i) -> (!first, !pair, !i)
@@ -63,7 +63,7 @@ module attributes {hecate.world = 2 : i64, hecate.experts = "ep"} {
 !pair = tensor<32xi32, ["rows"]>
 !r = tensor<32x6xf32, ["rows", "D"]>
 !g = tensor<32xf32, ["rows"]>
-module attributes {hecate.world = 2 : i64, hecate.experts = "ep"} {
+module attributes {hecate.world = 2 : i64, hecate.settings = {parallel.experts = "ep"}} {
   "moe.set"() {sym_name = "s0", experts = 4 : i64, topk = 2 : i64, layers = 0 : i64} : () -> ()
   "moe.set"() {sym_name = "s1", experts = 4 : i64, topk = 2 : i64, layers = 3 : i64} : () -> ()
   "moe.set"() {sym_name = "s2", experts = 4 : i64, topk = 2 : i64, layers = 0 : i64} : () -> ()
@@ -147,7 +147,7 @@ module attributes {hecate.world = 2 : i64, hecate.experts = "ep"} {
 !pair = tensor<32xi32, ["rows"]>
 !r = tensor<32x6xf32, ["rows", "D"]>
 !g = tensor<32xf32, ["rows"]>
-module attributes {hecate.world = 2 : i64, hecate.experts = "ep"} {
+module attributes {hecate.world = 2 : i64, hecate.settings = {parallel.experts = "ep"}} {
   "moe.set"() {sym_name = "s0", experts = 4 : i64, topk = 2 : i64, layers = 0 : i64} : () -> ()
   "moe.set"() {sym_name = "s1", experts = 4 : i64, topk = 2 : i64, layers = 0 : i64} : () -> ()
   "moe.param"() {sym_name = "b", type = tensor<f32>, layers = 0 : i64, path = "b", init = "zeros", decay = true, trainable = true} : () -> ()

@@ -4,7 +4,7 @@
 
 !l = tensor<2x4x3xf32, ["batch", "T", "E"]>
 !m = tensor<2x3xf32, ["batch", "E"]>
-module attributes {hecate.world = 4 : i64, hecate.experts = "ep"} {
+module attributes {hecate.world = 4 : i64, hecate.settings = {parallel.experts = "ep"}} {
   // CHECK-LABEL: func.func @f(
   // CHECK:         "moe.aux_loss"(%{{.*}}, %{{.*}}) {coef = 4.000000e+00
   // CHECK:         "moe.z_loss"(%{{.*}}) {coef = 4.000000e+00

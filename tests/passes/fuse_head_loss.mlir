@@ -1,7 +1,7 @@
 // RUN: split-file %s %t
 // RUN: hecate-opt --passes=fuse-head-loss,differentiate,simplify %t/heads.mlir | FileCheck %t/heads.mlir
-// RUN: sed 's/= "3"/= "whole"/' %t/heads.mlir | hecate-opt --passes=fuse-head-loss,differentiate,simplify | FileCheck %t/heads.mlir --check-prefix=WHOLE
-// RUN: sed 's/= "3"/= "512"/' %t/heads.mlir | hecate-opt --passes=fuse-head-loss | FileCheck %t/heads.mlir --check-prefix=FEW
+// RUN: sed 's/= 3/= "whole"/' %t/heads.mlir | hecate-opt --passes=fuse-head-loss,differentiate,simplify | FileCheck %t/heads.mlir --check-prefix=WHOLE
+// RUN: sed 's/= 3/= 512/' %t/heads.mlir | hecate-opt --passes=fuse-head-loss | FileCheck %t/heads.mlir --check-prefix=FEW
 // RUN: hecate-opt --passes=fuse-head-loss,differentiate,simplify,recompute,cache-keys,fuse-elementwise,select-kernels,place-buffers,prove-homes %t/heads.mlir | FileCheck %t/heads.mlir --check-prefix=PLACED
 // RUN: not hecate-opt --passes=fuse-head-loss %t/others.mlir 2>&1 | FileCheck %t/others.mlir
 
@@ -15,7 +15,7 @@
 !l = tensor<2x4x8xf32, ["batch", "T", "V"]>
 !i = tensor<2x4xi32, ["batch", "T"]>
 !s = tensor<f32>
-module attributes {hecate.settings = {"parallel.logits" = "3", "parallel.recompute" = "all"}, hecate.batch = 2 : i64, hecate.positions = 4 : i64, hecate.vocabulary = 8 : i64} {
+module attributes {hecate.settings = {"parallel.logits" = 3, "parallel.recompute" = "all"}, hecate.batch = 2 : i64, hecate.positions = 4 : i64, hecate.vocabulary = 8 : i64} {
   "moe.param"() {sym_name = "embed", type = !w, layers = 0 : i64, path = "embed", init = "ones", decay = true, trainable = true} : () -> ()
   "moe.param"() {sym_name = "head", type = !v, layers = 0 : i64, path = "head", init = "ones", decay = true, trainable = true} : () -> ()
   // CHECK-DAG: "moe.slot"() {holds = "logits", layers = 0 : i64, observed = true, sym_name = "logits", type = tensor<3x8xf32, ["block", "V"]>}
@@ -73,7 +73,7 @@ module attributes {hecate.settings = {"parallel.logits" = "3", "parallel.recompu
 !l = tensor<2x4x8xf32, ["batch", "T", "V"]>
 !i = tensor<2x4xi32, ["batch", "T"]>
 !s = tensor<f32>
-module attributes {hecate.settings = {"parallel.logits" = "3"}} {
+module attributes {hecate.settings = {"parallel.logits" = 3}} {
   "moe.param"() {sym_name = "head", type = !v, layers = 0 : i64, path = "head", init = "ones", decay = true, trainable = true} : () -> ()
   "moe.slot"() {holds = "logits", layers = 0 : i64, observed = true, sym_name = "logits", type = !l} : () -> ()
 

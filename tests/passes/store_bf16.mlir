@@ -96,9 +96,9 @@ module attributes {hecate.target = "cuda", hecate.batch = 2 : i64, hecate.positi
 !f = tensor<4xi32, ["first"]>
 
 // What ranks send of rows is as they are, back, too; gate weights are f32. Of @cold nothing is bf16.
-module attributes {hecate.target = "cuda", hecate.batch = 2 : i64, hecate.positions = 4 : i64, hecate.world = 2 : i64, hecate.experts = "ep", hecate.dense = "replicate", hecate.bucket = 1048576 : i64} {
-  "moe.set"() {sym_name = "warm", experts = 3 : i64, topk = 2 : i64, layers = 0 : i64, rows_max = 20 : i64} : () -> ()
-  "moe.set"() {sym_name = "cold", experts = 3 : i64, topk = 2 : i64, layers = 0 : i64, rows_max = 20 : i64} : () -> ()
+module attributes {hecate.target = "cuda", hecate.batch = 2 : i64, hecate.positions = 4 : i64, hecate.world = 2 : i64, hecate.settings = {parallel.experts = "ep", parallel.dense = "replicate", parallel.bucket = 1048576 : i64}} {
+  "moe.set"() {sym_name = "warm", experts = 3 : i64, topk = 2 : i64, layers = 0 : i64, owned = true, wave_rows = 20 : i64} : () -> ()
+  "moe.set"() {sym_name = "cold", experts = 3 : i64, topk = 2 : i64, layers = 0 : i64, owned = true, wave_rows = 20 : i64} : () -> ()
   "moe.param"() {sym_name = "embed", type = tensor<7x6xf32, ["V", "D"]>, layers = 0 : i64, path = "embed", init = "ones", decay = true, trainable = true} : () -> ()
   "moe.param"() {sym_name = "w", type = tensor<3x6x6xf32, ["E", "D", "F"]>, layers = 0 : i64, path = "w.{e}", init = "ones", decay = true, trainable = true, set = @warm} : () -> ()
   // CHECK-LABEL: func.func private @moved(

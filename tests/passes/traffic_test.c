@@ -61,7 +61,7 @@ static void begin(struct layer *l, const char *policy, bool sums, int64_t iterat
                                  .experts = EXPERTS,
                                  .layers = 1,
                                  .rows = 1024,
-                                 .rows_max = 100000,
+                                 .wave_rows = 100000,
                                  .row_bytes = 100,
                                  .chunk_bytes = (int64_t)chunk,
                                  .grad_bytes = (int64_t)gradient,

@@ -52,7 +52,7 @@ int main(void) {
     if (hpl_place(policy, &(struct hpl_problem){.experts = 2, .owner = owner}, &plan, NULL, &work))
         return 2;
     if (holder[0] != 0 || holder[1] != 0) return 3;
-    for (int i = 0; i < hec_setting_rows_count; i++) {
+    for (int i = 0; i < HEC_KEYS; i++) {
         if (strcmp(hec_setting_rows[i].key, "parallel.experts") == 0)
             puts(hec_setting_rows[i].values);
     }

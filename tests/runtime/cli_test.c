@@ -105,7 +105,7 @@ static void integers_take_units(void **state) {
 
 static void values_outside_their_rule_are_refused(void **state) {
     (void)state;
-    static const char *const choices[] = {"one", "two", NULL};
+    static const char choices[] = "one|two";
     const struct {
         struct hrt_value_rule rule;
         const char *text, *expected;
@@ -165,7 +165,7 @@ static void data_on_the_command_line_replaces_the_programs(void **state) {
     program.setting = settings;
     program.settings = 2;
     assert_true(parse_for(&program, &a, &error, "train"));
-    assert_int_equal(a.config.objective, HRT_NEXT_TOKEN);
+    assert_int_equal(a.config.train_objective, HRT_OBJECTIVE_next_token);
     assert_int_equal(a.config.data_train.count, 1);
     assert_string_equal(a.config.data_train.text[0], "from/the.moe");
     assert_int_equal(a.config.data_val.count, 0);
@@ -205,8 +205,8 @@ static void the_objective_is_the_programs(void **state) {
     program.setting = settings;
     program.settings = 2;
     assert_true(parse_for(&program, &a, &error, "train --set train.objective.rate=0.3"));
-    assert_int_equal(a.config.objective, HRT_MASKED);
-    assert_true(a.config.mask_rate == 0.3);
+    assert_int_equal(a.config.train_objective, HRT_OBJECTIVE_masked);
+    assert_true(a.config.train_objective_rate == 0.3);
     const bool parsed = parse_for(&program, &a, &error, "train --set train.objective=next_token");
     test_expect_error(
         parsed, &error, HRT_EXIT_USAGE,
@@ -219,25 +219,25 @@ static void settings_come_from_the_program_then_the_command_line(void **state) {
     struct hrt_arguments a;
     struct hrt_error error;
     assert_true(parse(&a, &error, "train"));
-    assert_int_equal(a.config.steps, 20);   // The program's.
-    assert_true(a.config.lr == 0.01);       // The program's.
-    assert_true(a.config.betas[1] == 0.95); // The default.
-    assert_int_equal(a.config.data_format, HRT_DATA_BYTES);
+    assert_int_equal(a.config.train_steps, 20);             // The program's.
+    assert_true(a.config.train_optimizer_lr == 0.01);       // The program's.
+    assert_true(a.config.train_optimizer_betas[1] == 0.95); // The default.
+    assert_int_equal(a.config.data_format, HRT_DATA_FORMAT_bytes);
     assert_null(a.config.log_jsonl);
-    assert_int_equal(a.config.tokens, 0); // "auto".
-    assert_true(a.config.clip == 1);
+    assert_int_equal(a.config.train_tokens, 0); // "auto".
+    assert_true(a.config.train_optimizer_clip == 1);
     assert_true(parse(&a, &error,
                       "train --log x --set log.jsonl=none --set train.tokens=4Ki "
                       "--set train.optimizer.clip=none"));
     assert_null(a.config.log_jsonl);
-    assert_int_equal(a.config.tokens, 4096);
-    assert_true(a.config.clip == 0);
+    assert_int_equal(a.config.train_tokens, 4096);
+    assert_true(a.config.train_optimizer_clip == 0);
     assert_true(parse(&a, &error,
                       "train --steps 7 --set train.optimizer.lr=0.5 --format=llmc --steps=8 "
                       "--data a --data b --val c --log out"));
-    assert_int_equal(a.config.steps, 8);
-    assert_true(a.config.lr == 0.5);
-    assert_int_equal(a.config.data_format, HRT_DATA_LLMC);
+    assert_int_equal(a.config.train_steps, 8);
+    assert_true(a.config.train_optimizer_lr == 0.5);
+    assert_int_equal(a.config.data_format, HRT_DATA_FORMAT_llmc);
     assert_int_equal(a.config.data_train.count, 2);
     assert_string_equal(a.config.data_train.text[1], "b");
     assert_string_equal(a.config.data_val.text[0], "c");
@@ -271,7 +271,7 @@ static void wrong_command_lines_are_refused(void **state) {
          "'parallel.microbatch' is fixed at '4' when the program is compiled; compile again with "
          "hecatec --set parallel.microbatch=8"},
         {"train --set train.schedule=cosin",
-         "train.schedule cannot be 'cosin'; it may be: cosine, linear, constant, wsd"},
+         "train.schedule cannot be 'cosin'; it may be: constant, cosine, linear, wsd"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct hrt_arguments arguments;

@@ -39,7 +39,7 @@ static void bytes_are_tokens(void **state) {
                "\xff"
                "bcde",
                5);
-    assert_true(open_data(&data, "text", NULL, HRT_DATA_BYTES, &error));
+    assert_true(open_data(&data, "text", NULL, HRT_DATA_FORMAT_bytes, &error));
     assert_int_equal(data.train.tokens, 5);
     assert_int_equal(data.train.starts, 1);
     assert_true(hrt_data_draw(&data, 1, 0, ids, targets, &error));
@@ -58,7 +58,7 @@ static void both_forms_of_llmc_are_read(void **state) {
         struct hrt_error error = {0};
         int32_t ids[T], targets[T];
         test_write_llmc("tokens.bin", forms[i]);
-        assert_true(open_data(&data, "tokens.bin", NULL, HRT_DATA_LLMC, &error));
+        assert_true(open_data(&data, "tokens.bin", NULL, HRT_DATA_FORMAT_llmc, &error));
         assert_true(hrt_data_draw(&data, 1, 0, ids, targets, &error));
         assert_memory_equal(ids, ((int32_t[]){5, 6, 7, 8}), sizeof ids);
         assert_memory_equal(targets, ((int32_t[]){6, 7, 8, 255}), sizeof targets);
@@ -68,50 +68,52 @@ static void both_forms_of_llmc_are_read(void **state) {
 
 static void unusable_files_are_refused(void **state) {
     (void)state;
-    expect_refusal("absent", HRT_DATA_BYTES, "cannot open 'absent': No such file or directory");
-    expect_refusal("absent*", HRT_DATA_BYTES, "no file matches 'absent*'");
+    expect_refusal("absent", HRT_DATA_FORMAT_bytes,
+                   "cannot open 'absent': No such file or directory");
+    expect_refusal("absent*", HRT_DATA_FORMAT_bytes, "no file matches 'absent*'");
     test_write("empty", "", 0);
-    expect_refusal("empty", HRT_DATA_BYTES, "'empty' is empty");
+    expect_refusal("empty", HRT_DATA_FORMAT_bytes, "'empty' is empty");
     test_write("short", "abcd", 4);
-    expect_refusal("short", HRT_DATA_BYTES,
+    expect_refusal("short", HRT_DATA_FORMAT_bytes,
                    "'short' is too short: 4 tokens, and one sequence of this model needs 5");
     mkdir("folder", 0700);
-    expect_refusal("folder", HRT_DATA_BYTES, "'folder' is not a regular file");
+    expect_refusal("folder", HRT_DATA_FORMAT_bytes, "'folder' is not a regular file");
     mkfifo("pipe", 0600);
-    expect_refusal("pipe", HRT_DATA_BYTES, "'pipe' is not a regular file");
+    expect_refusal("pipe", HRT_DATA_FORMAT_bytes, "'pipe' is not a regular file");
 }
 
 static void foreign_llmc_files_are_refused(void **state) {
     (void)state;
     static const uint32_t token[8] = {0};
     test_write("text", "plain text", 10);
-    expect_refusal("text", HRT_DATA_LLMC,
+    expect_refusal("text", HRT_DATA_FORMAT_llmc,
                    "'text' is too short for an llm.c data file: 10 bytes, and the header alone "
                    "has 1024");
     test_write_llmc("x", (struct test_llmc){77, 1, 8, 2, token, 8, 0});
-    expect_refusal("x", HRT_DATA_LLMC,
+    expect_refusal("x", HRT_DATA_FORMAT_llmc,
                    "'x' is not an llm.c data file: its magic number is 77, not 20240520 or "
                    "20240801 (plain text needs --format bytes)");
     test_write_llmc("x", (struct test_llmc){20240326, 3, 8, 2, token, 8, 0});
-    expect_refusal("x", HRT_DATA_LLMC, "'x' is an llm.c model, not training data");
+    expect_refusal("x", HRT_DATA_FORMAT_llmc, "'x' is an llm.c model, not training data");
     test_write_llmc("x", (struct test_llmc){20240801, 1, 8, 2, token, 8, 0});
-    expect_refusal("x", HRT_DATA_LLMC,
+    expect_refusal("x", HRT_DATA_FORMAT_llmc,
                    "'x' has version 1 of llm.c's data format; with this magic number only version "
                    "7 is known");
     test_write_llmc("x", (struct test_llmc){20240520, 1, 8, 2, token, 8, 0});
-    expect_refusal("x", HRT_DATA_BYTES, "'x' is an llm.c data file: use --format llmc");
+    expect_refusal("x", HRT_DATA_FORMAT_bytes, "'x' is an llm.c data file: use --format llmc");
 }
 
 static void damaged_llmc_files_are_refused(void **state) {
     (void)state;
     static const uint32_t token[8] = {0};
     test_write_llmc("x", (struct test_llmc){20240520, 1, 9, 2, token, 8, 1});
-    expect_refusal("x", HRT_DATA_LLMC,
+    expect_refusal("x", HRT_DATA_FORMAT_llmc,
                    "'x' is truncated: its header says 9 tokens, but it holds 8");
     test_write_llmc("x", (struct test_llmc){20240520, 1, 8, 2, token, 8, 3});
-    expect_refusal("x", HRT_DATA_LLMC, "'x' is damaged: 3 bytes follow the 8 tokens of its header");
+    expect_refusal("x", HRT_DATA_FORMAT_llmc,
+                   "'x' is damaged: 3 bytes follow the 8 tokens of its header");
     test_write_llmc("x", (struct test_llmc){20240520, 1, -1, 2, token, 8, 0});
-    expect_refusal("x", HRT_DATA_LLMC, "'x' is damaged: its header says -1 tokens");
+    expect_refusal("x", HRT_DATA_FORMAT_llmc, "'x' is damaged: its header says -1 tokens");
 }
 
 static void tokens_outside_the_vocabulary_are_refused(void **state) {
@@ -119,10 +121,10 @@ static void tokens_outside_the_vocabulary_are_refused(void **state) {
     static const uint32_t token[] = {1, 2, 3, 4, 5, 256};
     static const uint32_t huge[] = {1, 2, 3, 4, 0xffffffff};
     test_write_llmc("x", (struct test_llmc){20240520, 1, 6, 2, token, 6, 0});
-    expect_refusal("x", HRT_DATA_LLMC,
+    expect_refusal("x", HRT_DATA_FORMAT_llmc,
                    "'x' has token 256 at position 5, outside the model's vocabulary of 256");
     test_write_llmc("x", (struct test_llmc){20240801, 7, 5, 4, huge, 5, 0});
-    expect_refusal("x", HRT_DATA_LLMC,
+    expect_refusal("x", HRT_DATA_FORMAT_llmc,
                    "'x' has token 4294967295 at position 4, outside the model's vocabulary of 256");
 }
 
@@ -160,7 +162,7 @@ static void opening_reads_no_more_of_more_tokens(void **state) {
     int32_t token[8];
     write_large("large", RARE); // In a piece that is not looked at.
     int64_t before = bytes_read();
-    assert_true(hrt_data_file_open(&file, "large", HRT_DATA_LLMC, 256, &error));
+    assert_true(hrt_data_file_open(&file, "large", HRT_DATA_FORMAT_llmc, 256, &error));
     assert_true(bytes_read() - before < 17 << 20);
     test_expect_error(hrt_data_file_read(&file, RARE - 2, 8, 256, raw, token, &error), &error,
                       HRT_EXIT_FAILED,
@@ -168,14 +170,14 @@ static void opening_reads_no_more_of_more_tokens(void **state) {
                       "256");
     hrt_data_file_close(&file);
     write_large("last", TOKENS - 1); // The last piece is looked at.
-    assert_false(hrt_data_file_open(&file, "last", HRT_DATA_LLMC, 256, &error));
+    assert_false(hrt_data_file_open(&file, "last", HRT_DATA_FORMAT_llmc, 256, &error));
     test_write("last.json", record, strlen(record)); // Its record is believed.
     before = bytes_read();
-    assert_true(hrt_data_file_open(&file, "last", HRT_DATA_LLMC, 256, &error));
+    assert_true(hrt_data_file_open(&file, "last", HRT_DATA_FORMAT_llmc, 256, &error));
     assert_true(bytes_read() - before < 1 << 16);
     hrt_data_file_close(&file);
     test_write("last.json", "{\"tokens\": 7, \"largest\": 255}", 29); // Of another file.
-    assert_false(hrt_data_file_open(&file, "last", HRT_DATA_LLMC, 256, &error));
+    assert_false(hrt_data_file_open(&file, "last", HRT_DATA_FORMAT_llmc, 256, &error));
     remove("large");
     remove("last");
 }
@@ -197,14 +199,14 @@ static void files_that_are_no_text_are_refused(void **state) {
         memset(text, 'a', sizeof text);
         memcpy(text, files[i].begin, files[i].bytes);
         test_write("z", text, sizeof text);
-        expect_refusal("z", HRT_DATA_BYTES, files[i].what);
-        expect_refusal("z", HRT_DATA_LLMC, files[i].what);
+        expect_refusal("z", HRT_DATA_FORMAT_bytes, files[i].what);
+        expect_refusal("z", HRT_DATA_FORMAT_llmc, files[i].what);
     }
     memcpy(text, "BZh is no header", 16); // Nor is this one.
     test_write("z", text, sizeof text);
     struct hrt_data data;
     struct hrt_error error = {0};
-    assert_true(open_data(&data, "z", NULL, HRT_DATA_BYTES, &error));
+    assert_true(open_data(&data, "z", NULL, HRT_DATA_FORMAT_bytes, &error));
     hrt_data_close(&data);
 }
 
@@ -214,7 +216,7 @@ static void the_last_twentieth_of_each_file_is_kept_for_validation(void **state)
     struct hrt_error error = {0};
     test_write_text("a.txt", 200); // Keeps 10 of its tokens: two windows.
     test_write_text("b.txt", 99);  // 4 would be too few for a window.
-    assert_true(open_data(&data, "?.txt", NULL, HRT_DATA_BYTES, &error));
+    assert_true(open_data(&data, "?.txt", NULL, HRT_DATA_FORMAT_bytes, &error));
     assert_int_equal(data.files, 2);
     assert_true(data.validation_cut);
     assert_int_equal(data.train.tokens, 190 + 99);
@@ -261,12 +263,12 @@ static void short_files_of_a_pattern_are_left_out(void **state) {
     test_write_text("p1", 3);
     test_write_text("p2", 50);
     test_write_text("p3", 4);
-    assert_true(open_data(&data, "p?", NULL, HRT_DATA_BYTES, &error));
+    assert_true(open_data(&data, "p?", NULL, HRT_DATA_FORMAT_bytes, &error));
     assert_int_equal(data.files, 1);
     assert_int_equal(data.left_out, 2);
     assert_int_equal(data.train.tokens, 50);
     hrt_data_close(&data);
-    expect_refusal("p[13]", HRT_DATA_BYTES,
+    expect_refusal("p[13]", HRT_DATA_FORMAT_bytes,
                    "no file that matches 'p[13]' has the 5 tokens of a sequence");
 }
 
@@ -276,7 +278,7 @@ static void given_validation_files_leave_training_whole(void **state) {
     struct hrt_error error = {0};
     test_write_text("train", 200);
     test_write_text("val[1]", 20); // The last window lacks a target.
-    assert_true(open_data(&data, "train", "val[1]", HRT_DATA_BYTES, &error));
+    assert_true(open_data(&data, "train", "val[1]", HRT_DATA_FORMAT_bytes, &error));
     assert_false(data.validation_cut);
     assert_int_equal(data.train.tokens, 200);
     assert_int_equal(data.validation.windows, 4);
@@ -292,7 +294,7 @@ static void a_sequence_depends_on_seed_and_number_alone(void **state) {
     int seen[200] = {0}, distinct = 0;
     for (int i = 0; i < 200; i++) bytes[i] = (char)i; // A token tells where it stood.
     test_write("ramp", bytes, sizeof bytes);
-    assert_true(open_data(&data, "ramp", "ramp", HRT_DATA_BYTES, &error));
+    assert_true(open_data(&data, "ramp", "ramp", HRT_DATA_FORMAT_bytes, &error));
     for (uint64_t n = 0; n < 4000; n++) {
         assert_true(hrt_data_draw(&data, 3, n, first, targets, &error));
         assert_true(first[0] <= 200 - T - 1);
@@ -424,7 +426,7 @@ static void a_file_that_shrinks_is_an_error(void **state) {
     struct hrt_error error = {0};
     int32_t ids[T], targets[T];
     test_write_text("shrinks", 200);
-    assert_true(open_data(&data, "shrinks", "shrinks", HRT_DATA_BYTES, &error));
+    assert_true(open_data(&data, "shrinks", "shrinks", HRT_DATA_FORMAT_bytes, &error));
     assert_int_equal(truncate("shrinks", 3), 0);
     test_expect_error(hrt_data_draw(&data, 1, 0, ids, targets, &error), &error, HRT_EXIT_FAILED,
                       "'shrinks' became shorter while it was in use");

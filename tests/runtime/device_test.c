@@ -135,7 +135,9 @@ static void set_gradients(struct hrt_state *state) {
 
 // A step, clipped to 1. Returns the norm.
 static double take_step(struct hrt_state *state, const struct hrt_optimizer *optimizer, int step) {
-    const struct hrt_config config = {.betas = {0.9, 0.99}, .eps = 1e-8, .decay = 0.1};
+    const struct hrt_config config = {.train_optimizer_betas = {0.9, 0.99},
+                                      .train_optimizer_eps = 1e-8,
+                                      .train_optimizer_decay = 0.1};
     if (!state->clipped) {
         const double norm = hrt_grad_norm(state);
         hrt_optimizer_step(optimizer, state, &config, step, 0.01, hk_clip_scale(1, norm));

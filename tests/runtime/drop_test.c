@@ -69,7 +69,7 @@ static void drop_together(struct drop_case c) {
                                         .layers = 1,
                                         .width = 1,
                                         .slots = EXPERTS,
-                                        .rows_max = 1,
+                                        .wave_rows = 1,
                                         .limited = true};
     const struct hrt_experts_shape shape = {
         .sets = 1, .set = &set, .tokens = TOKENS, .element = c.element};

@@ -15,7 +15,7 @@ enum choice { SPREAD, ALL_TO_ONE, SOME_UNUSED, SOME_DROPPED };
 struct test_case {
     struct hrt_comm *comm;
     size_t element;
-    int64_t experts, picks, tokens, rows_max;
+    int64_t experts, picks, tokens, wave_rows;
     enum choice choice;
     bool replicas;       // Expert e is also on the rank behind its owner's.
     int64_t waves_least; // What the case is about.
@@ -172,12 +172,12 @@ static struct buffers b;
 
 // Fills in what a wave's rows are expected to be, compares, and computes the experts.
 static void check_wave(const struct test_case *c, int64_t layer, int64_t slots, int64_t wave) {
-    const int64_t begin = wave * c->rows_max, end = begin + c->rows_max;
+    const int64_t begin = wave * c->wave_rows, end = begin + c->wave_rows;
     for (int64_t n = 0; n <= slots; n++) {
         const int64_t from = n < b.expected.held ? b.expected.first[n] : b.expected.rows;
         CHECK(b.first[n] == clip(from, begin, end));
     }
-    for (int64_t i = 0; i < c->rows_max; i++) {
+    for (int64_t i = 0; i < c->wave_rows; i++) {
         const bool used = i < b.first[slots];
         const struct row row = b.expected.row[used ? begin + i : 0];
         for (int64_t k = 0; k < WIDTH; k++) {
@@ -223,10 +223,10 @@ static void forward(const struct test_case *c, struct hrt_experts *experts, int6
     }
     expect(c, layer, &b.expected);
     const int64_t waves = hrt_waves(experts, 0, layer);
-    CHECK(waves >= c->waves_least && waves * c->rows_max >= b.expected.rows);
+    CHECK(waves >= c->waves_least && waves * c->wave_rows >= b.expected.rows);
     for (int64_t wave = 0; wave < waves; wave++) {
-        for (int64_t i = 0; i < c->rows_max * WIDTH; i++) put(c, b.rows, i, -77);
-        for (int64_t i = 0; i < c->rows_max; i++) put(c, b.gate, i, -77);
+        for (int64_t i = 0; i < c->wave_rows * WIDTH; i++) put(c, b.rows, i, -77);
+        for (int64_t i = 0; i < c->wave_rows; i++) put(c, b.gate, i, -77);
         hrt_dispatch(experts, 0, layer, wave, b.rows, b.gate, b.first, b.x, b.weights);
         check_wave(c, layer, slots, wave);
         hrt_give_back(experts, 0, layer, wave, b.y);
@@ -247,10 +247,10 @@ static void forward(const struct test_case *c, struct hrt_experts *experts, int6
 // Backward of one wave: the rows are dispatched again where the waves before have overwritten them.
 static void backward_wave(const struct test_case *c, struct hrt_experts *experts, int64_t layer,
                           int64_t wave) {
-    const int64_t begin = wave * c->rows_max;
+    const int64_t begin = wave * c->wave_rows;
     hrt_dispatch_grad(experts, 0, layer, wave, b.y, b.out);
     hrt_dispatch(experts, 0, layer, wave, b.rows, b.gate, b.first, b.x, b.weights);
-    const int64_t rows = clip(b.expected.rows, begin, begin + c->rows_max);
+    const int64_t rows = clip(b.expected.rows, begin, begin + c->wave_rows);
     for (int64_t i = 0; i < rows; i++) {
         const struct row row = b.expected.row[begin + i];
         const double gate = get(c, b.gate, i);
@@ -303,7 +303,7 @@ static void run(struct test_case *c) {
                                         .layers = 2,
                                         .width = WIDTH,
                                         .slots = slots,
-                                        .rows_max = c->rows_max};
+                                        .wave_rows = c->wave_rows};
     const struct hrt_experts_shape shape = {.sets = 1,
                                             .set = &set,
                                             .tokens = c->tokens,
@@ -340,23 +340,23 @@ static void run_all(struct test_case c) {
 
 static void rows_go_to_their_experts_and_back(void **state) {
     (void)state;
-    run_all((struct test_case){.experts = 8, .picks = 2, .tokens = 40, .rows_max = 512});
+    run_all((struct test_case){.experts = 8, .picks = 2, .tokens = 40, .wave_rows = 512});
 }
 
 static void experts_that_do_not_divide(void **state) {
     (void)state;
-    run_all((struct test_case){.experts = 7, .picks = 3, .tokens = 33, .rows_max = 512});
+    run_all((struct test_case){.experts = 7, .picks = 3, .tokens = 33, .wave_rows = 512});
 }
 
 static void more_ranks_than_experts(void **state) {
     (void)state;
-    run_all((struct test_case){.experts = 3, .picks = 1, .tokens = 30, .rows_max = 128});
+    run_all((struct test_case){.experts = 3, .picks = 1, .tokens = 30, .wave_rows = 128});
 }
 
 static void experts_without_rows(void **state) {
     (void)state;
     const struct test_case c = {
-        .experts = 8, .picks = 2, .tokens = 20, .rows_max = 256, .choice = SOME_UNUSED};
+        .experts = 8, .picks = 2, .tokens = 20, .wave_rows = 256, .choice = SOME_UNUSED};
     run_all(c);
 }
 
@@ -365,7 +365,7 @@ static void all_to_one_expert_takes_waves(void **state) {
     const struct test_case c = {.experts = 4,
                                 .picks = 2,
                                 .tokens = 32,
-                                .rows_max = 24,
+                                .wave_rows = 24,
                                 .choice = ALL_TO_ONE,
                                 .waves_least = 3};
     run_all(c);
@@ -374,23 +374,23 @@ static void all_to_one_expert_takes_waves(void **state) {
 static void waves_cut_experts_anywhere(void **state) {
     (void)state;
     const struct test_case c = {
-        .experts = 6, .picks = 2, .tokens = 32, .rows_max = 7, .waves_least = 3};
+        .experts = 6, .picks = 2, .tokens = 32, .wave_rows = 7, .waves_least = 3};
     run_all(c);
 }
 
 static void a_dropped_pair_goes_nowhere(void **state) {
     (void)state;
     const struct test_case c = {
-        .experts = 8, .picks = 2, .tokens = 32, .rows_max = 16, .choice = SOME_DROPPED};
+        .experts = 8, .picks = 2, .tokens = 32, .wave_rows = 16, .choice = SOME_DROPPED};
     run_all(c);
 }
 
 static void replicas_share_an_experts_rows(void **state) {
     (void)state;
     run_all((struct test_case){
-        .experts = 6, .picks = 2, .tokens = 40, .rows_max = 512, .replicas = true});
+        .experts = 6, .picks = 2, .tokens = 40, .wave_rows = 512, .replicas = true});
     run_all((struct test_case){
-        .experts = 6, .picks = 2, .tokens = 40, .rows_max = 11, .replicas = true});
+        .experts = 6, .picks = 2, .tokens = 40, .wave_rows = 11, .replicas = true});
 }
 
 static void owners_are_consecutive(void **state) {
@@ -406,7 +406,7 @@ static void too_many_rows_are_refused(void **state) {
     struct hrt_comm self;
     hrt_comm_open_self(&self);
     const struct hrt_experts_set set = {
-        .experts = 8, .picks = 8, .layers = 1, .width = WIDTH, .slots = 8, .rows_max = 64};
+        .experts = 8, .picks = 8, .layers = 1, .width = WIDTH, .slots = 8, .wave_rows = 64};
     const struct hrt_experts_shape shape = {
         .sets = 1, .set = &set, .tokens = 400000000, .element = sizeof(float)};
     struct hrt_experts *experts;
@@ -431,7 +431,7 @@ static void memory_grows_with_ranks_not_with_their_square(void **state) {
                                         .picks = 2,
                                         .width = 8,
                                         .slots = 64,
-                                        .rows_max = 64};
+                                        .wave_rows = 64};
     const struct hrt_experts_shape shape = {
         .sets = 1, .set = &set, .tokens = 64, .sequences = 1, .element = sizeof(float)};
     const size_t none = bytes_of(&shape, 64), few = bytes_of(&shape, 512),

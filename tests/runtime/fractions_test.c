@@ -28,7 +28,7 @@ static struct hrt_experts *create(size_t element) {
                                         .layers = 1,
                                         .width = 1,
                                         .slots = EXPERTS,
-                                        .rows_max = 1};
+                                        .wave_rows = 1};
     const struct hrt_experts_shape shape = {.sets = 1,
                                             .set = &set,
                                             .tokens = MICROBATCH * POSITIONS,

@@ -19,8 +19,11 @@ static void expect_lr(const struct hrt_config *config, int64_t step, double expe
 static void warmup_rises_to_lr_at_its_end(void **state) {
     (void)state;
     for (int schedule = 0; schedule < 4; schedule++) {
-        const struct hrt_config config = {
-            .steps = 20, .lr = 0.1, .lr_schedule = schedule, .warmup = 4, .final = 0.2};
+        const struct hrt_config config = {.train_steps = 20,
+                                          .train_optimizer_lr = 0.1,
+                                          .train_schedule = schedule,
+                                          .train_schedule_warmup = 4,
+                                          .train_schedule_final = 0.2};
         expect_lr(&config, 0, 0.025);
         expect_lr(&config, 3, 0.1);
         expect_lr(&config, 4, 0.1);
@@ -29,31 +32,34 @@ static void warmup_rises_to_lr_at_its_end(void **state) {
 
 static void schedules_fall_to_their_end(void **state) {
     (void)state;
-    struct hrt_config config = {.steps = 21, .lr = 0.1, .warmup = 4, .final = 0.2};
-    config.lr_schedule = HRT_LR_COSINE;
+    struct hrt_config config = {.train_steps = 21,
+                                .train_optimizer_lr = 0.1,
+                                .train_schedule_warmup = 4,
+                                .train_schedule_final = 0.2};
+    config.train_schedule = HRT_SCHEDULE_cosine;
     expect_lr(&config, 8, 0.1 * (0.2 + 0.8 * 0.5 * (1 + cos(acos(-1) / 4))));
     expect_lr(&config, 12, 0.06);
     expect_lr(&config, 20, 0.02);
-    config.lr_schedule = HRT_LR_LINEAR;
+    config.train_schedule = HRT_SCHEDULE_linear;
     expect_lr(&config, 8, 0.08);
     expect_lr(&config, 20, 0.02);
-    config.lr_schedule = HRT_LR_WSD;
-    config.steps = 20;
-    config.falls = 0.25; // The last 5 steps of 20.
+    config.train_schedule = HRT_SCHEDULE_wsd;
+    config.train_steps = 20;
+    config.train_schedule_decay = 0.25; // The last 5 steps of 20.
     expect_lr(&config, 4, 0.1);
     expect_lr(&config, 15, 0.1);
     expect_lr(&config, 16, 0.1 * (0.2 + 0.8 * 0.75));
     expect_lr(&config, 19, 0.02);
-    config.falls = 0.01; // One step at least.
+    config.train_schedule_decay = 0.01; // One step at least.
     expect_lr(&config, 18, 0.1);
     expect_lr(&config, 19, 0.02);
-    config.steps = 21;
-    config.falls = 1; // Behind the warmup.
+    config.train_steps = 21;
+    config.train_schedule_decay = 1; // Behind the warmup.
     expect_lr(&config, 3, 0.1);
     expect_lr(&config, 12, 0.06);
-    config.falls = 0;
+    config.train_schedule_decay = 0;
     expect_lr(&config, 20, 0.1);
-    config.lr_schedule = HRT_LR_CONSTANT;
+    config.train_schedule = HRT_SCHEDULE_constant;
     expect_lr(&config, 20, 0.1);
 }
 
@@ -62,19 +68,24 @@ static void the_last_step_has_the_last_rate(void **state) {
     (void)state;
     for (int64_t steps = 1; steps < 40; steps++) {
         for (int64_t warmup = 0; warmup < steps; warmup++) {
-            struct hrt_config config = {
-                .steps = steps, .lr = 0.1, .warmup = warmup, .final = 0.2, .falls = 0.3};
-            for (config.lr_schedule = HRT_LR_COSINE; config.lr_schedule <= HRT_LR_WSD;
-                 config.lr_schedule++)
+            struct hrt_config config = {.train_steps = steps,
+                                        .train_optimizer_lr = 0.1,
+                                        .train_schedule_warmup = warmup,
+                                        .train_schedule_final = 0.2,
+                                        .train_schedule_decay = 0.3};
+            for (config.train_schedule = HRT_SCHEDULE_cosine;
+                 config.train_schedule <= HRT_SCHEDULE_wsd; config.train_schedule++)
                 expect_lr(&config, steps - 1,
-                          config.lr_schedule == HRT_LR_CONSTANT ? config.lr : 0.02);
+                          config.train_schedule == HRT_SCHEDULE_constant ? config.train_optimizer_lr
+                                                                         : 0.02);
         }
     }
 }
 
 static void warmup_may_be_longer_than_the_run(void **state) {
     (void)state;
-    const struct hrt_config config = {.steps = 2, .lr = 0.1, .warmup = 10};
+    const struct hrt_config config = {
+        .train_steps = 2, .train_optimizer_lr = 0.1, .train_schedule_warmup = 10};
     expect_lr(&config, 1, 0.02);
 }
 
@@ -102,17 +113,22 @@ struct plain {
 // AdamW as its paper writes it, for one element.
 static void plain_step(struct plain *plain, double gradient, const struct hrt_config *config,
                        double decay, int step) {
-    plain->mean = config->betas[0] * plain->mean + (1 - config->betas[0]) * gradient;
-    plain->variance =
-        config->betas[1] * plain->variance + (1 - config->betas[1]) * pow(gradient, 2);
-    const double mean = plain->mean / (1 - pow(config->betas[0], step));
-    const double variance = plain->variance / (1 - pow(config->betas[1], step));
-    plain->param -= config->lr * (mean / (sqrt(variance) + config->eps) + decay * plain->param);
+    plain->mean = config->train_optimizer_betas[0] * plain->mean +
+                  (1 - config->train_optimizer_betas[0]) * gradient;
+    plain->variance = config->train_optimizer_betas[1] * plain->variance +
+                      (1 - config->train_optimizer_betas[1]) * pow(gradient, 2);
+    const double mean = plain->mean / (1 - pow(config->train_optimizer_betas[0], step));
+    const double variance = plain->variance / (1 - pow(config->train_optimizer_betas[1], step));
+    plain->param -= config->train_optimizer_lr *
+                    (mean / (sqrt(variance) + config->train_optimizer_eps) + decay * plain->param);
 }
 
 static void adamw_treats_each_parameter_by_its_group(void **state) {
     (void)state;
-    const struct hrt_config config = {.lr = 0.01, .betas = {0.9, 0.95}, .eps = 1e-8, .decay = 0.1};
+    const struct hrt_config config = {.train_optimizer_lr = 0.01,
+                                      .train_optimizer_betas = {0.9, 0.95},
+                                      .train_optimizer_eps = 1e-8,
+                                      .train_optimizer_decay = 0.1};
     struct hrt_state s;
     struct hrt_optimizer optimizer;
     create(&s, &optimizer);
@@ -130,7 +146,7 @@ static void adamw_treats_each_parameter_by_its_group(void **state) {
             plain_step(&plain[i], 0.5 * gradient[i], &config, tensor.param->decay ? 0.1 : 0,
                        step + 1);
         }
-        hrt_optimizer_step(&optimizer, &s, &config, step, config.lr, 0.5);
+        hrt_optimizer_step(&optimizer, &s, &config, step, config.train_optimizer_lr, 0.5);
     }
     tensor = (struct hrt_tensor){0};
     for (int i = 0; hrt_tensor_next(&bigram, &tensor); i++) {
@@ -253,7 +269,8 @@ static void copies_follow_their_parameters(void **state) {
                             .placement = &here,
                             .values = {params, grads, mean, variance},
                             .rounded = rounded};
-    const struct hrt_config config = {.betas = {0.9, 0.95}, .eps = 1e-8};
+    const struct hrt_config config = {.train_optimizer_betas = {0.9, 0.95},
+                                      .train_optimizer_eps = 1e-8};
     struct hrt_optimizer optimizer;
     struct hrt_error error = {0};
     assert_true(hrt_optimizer_create(&optimizer, &here, &error));

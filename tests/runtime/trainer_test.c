@@ -21,15 +21,15 @@ struct fixture {
 };
 
 static struct hrt_config config_of(int64_t tokens) {
-    return (struct hrt_config){.steps = 50,
-                               .tokens = tokens,
-                               .seed = 1,
-                               .lr = 0.01,
-                               .decay = 0.1,
-                               .betas = {0.9, 0.95},
-                               .eps = 1e-8,
-                               .clip = 1,
-                               .final = 0.1};
+    return (struct hrt_config){.train_steps = 50,
+                               .train_tokens = tokens,
+                               .train_seed = 1,
+                               .train_optimizer_lr = 0.01,
+                               .train_optimizer_decay = 0.1,
+                               .train_optimizer_betas = {0.9, 0.95},
+                               .train_optimizer_eps = 1e-8,
+                               .train_optimizer_clip = 1,
+                               .train_schedule_final = 0.1};
 }
 
 static bool create(struct fixture *f, struct hrt_error *error) {
@@ -126,7 +126,7 @@ static void every_step_draws_its_own_sequences(void **state) {
     struct hrt_step_report first, second, again;
     struct hrt_error error = {0};
     open_fixture(&f, 2 * 4 * 16);
-    f.config.lr = 0;
+    f.config.train_optimizer_lr = 0;
     assert_true(hrt_trainer_step(&f.trainer, 0, &first, &error));
     assert_true(hrt_trainer_step(&f.trainer, 1, &second, &error));
     assert_true(first.loss != second.loss);
@@ -258,22 +258,22 @@ static void tokens_that_do_not_divide_are_refused(void **state) {
     struct hrt_error error = {0};
     open_fixture(&f, 0);
     hrt_trainer_destroy(&f.trainer);
-    f.config.tokens = 100;
+    f.config.train_tokens = 100;
     test_expect_error(
         create(&f, &error), &error, HRT_EXIT_USAGE,
         "train.tokens is 100, which is not a multiple of 64 (positions 16 x microbatch 4 x ranks "
         "1); nearest: 64 or 128");
-    f.config.tokens = 8;
+    f.config.train_tokens = 8;
     test_expect_error(
         create(&f, &error), &error, HRT_EXIT_USAGE,
         "train.tokens is 8, which is not a multiple of 16 (positions 16 x microbatch 1 x ranks "
         "1); nearest: 16");
-    f.config.tokens = 32;
-    f.config.group = 4;
+    f.config.train_tokens = 32;
+    f.config.train_group = 4;
     test_expect_error(
         create(&f, &error), &error, HRT_EXIT_USAGE,
         "train.tokens is 32, 2 sequences, but train.group is 4: they have to be whole groups");
-    f.config.group = 2;
+    f.config.train_group = 2;
     assert_true(create(&f, &error));
     assert_int_equal(f.trainer.batch, 2);
     assert_int_equal(f.trainer.iterations, 1);
@@ -310,7 +310,7 @@ static void steps_that_were_skipped_before_count(void **state) {
         struct hrt_step_report step;
         struct hrt_error error = {0};
         open_fixture(&f, 0);
-        f.config.skip_max = 2;
+        f.config.train_skip_max = 2;
         hrt_trainer_go_on(&f.trainer, 4, 16, before);
         ((double *)f.state.values[HRT_GRADIENTS])[bigram.set[0].offset + 7] = INFINITY;
         assert_true(hrt_trainer_step(&f.trainer, 4, &step, &error) == (before == 1));

@@ -39,7 +39,8 @@ static bool open_part(struct mixture *mixture, const char *argument, struct hrt_
     part->path = strndup(argument, (size_t)(equal - argument));
     mixture->parts++;
     if (!part->path) return hrt_fail(error, "out of memory");
-    part->opened = hrt_data_file_open(&part->file, part->path, HRT_DATA_LLMC, INT32_MAX, error);
+    part->opened =
+        hrt_data_file_open(&part->file, part->path, HRT_DATA_FORMAT_llmc, INT32_MAX, error);
     if (!part->opened) return false;
     if (part->file.tokens < mixture->block)
         return hrt_fail(error, "'%s' has %" PRId64 " tokens, a block has %" PRId64 " (--block)",

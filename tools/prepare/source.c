@@ -51,7 +51,8 @@ static bool open_kind(struct source *source, struct hrt_error *error) {
     const char *why = NULL;
     if (source->kind == KIND_MEGATRON) return open_megatron(source, error);
     if (source->kind == KIND_LLMC)
-        return hrt_data_file_open(&source->llmc, source->path, HRT_DATA_LLMC, INT32_MAX, error);
+        return hrt_data_file_open(&source->llmc, source->path, HRT_DATA_FORMAT_llmc, INT32_MAX,
+                                  error);
     source->file = hf_input(source->path, false, &why);
     if (!source->file) return hrt_fail(error, "cannot open '%s': %s", source->path, why);
     unsigned char head[HRT_DATA_HEAD];

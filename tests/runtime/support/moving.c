@@ -30,7 +30,7 @@ static void describe(struct moving *moving, struct moving_sizes sizes) {
         .layers = sizes.layers,
         .chunk_elements = sizes.chunk,
         .width = sizes.width,
-        .rows_max = sizes.tokens * sizes.topk,
+        .wave_rows = sizes.tokens * sizes.topk,
         .chunks = sizeof(struct model),
         .chunk_grads = sizeof(struct model) + table,
         .chunk_rounded = sizes.rounded ? sizeof(struct model) + 2 * table : 0,
