@@ -100,8 +100,8 @@ bool hec_explain_comm(MlirOperation module, FILE *out) {
         const struct report r = {out, s, &s->costs.set[i], &phases};
         if (i == 0)
             fprintf(out,
-                    "Between %" PRId64 " devices of %" PRId64 " node%s, for %s: what the busiest "
-                    "device and node get or send.\n",
+                    "Between %" PRId64 " devices of %" PRId64 " node%s, for %s: bytes that the "
+                    "busiest device and node get or send.\n",
                     s->costs.machine.nodes * s->costs.machine.devices, s->costs.machine.nodes,
                     s->costs.machine.nodes == 1 ? "" : "s",
                     s->recorded ? s->recorded : "assumed loads (see --explain=plan)");

@@ -4,7 +4,7 @@
 
 static void print_device(const struct hec_machine *m, FILE *out) {
     if (m->measured_device) {
-        fprintf(out, "  a device   measured (%s): products up to %s, loops up to %s\n",
+        fprintf(out, "  a device   measured (%s): GEMMs up to %s, loops up to %s\n",
                 m->times.device, hec_text_rate(m->flops, "FLOPS").text,
                 hec_text_rate(m->memory_bandwidth, "B/s").text);
         return;

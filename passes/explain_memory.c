@@ -382,7 +382,7 @@ bool hec_explain_memory(MlirOperation module, FILE *out) {
         const int64_t muon = by_muon ? muon_elements(module) * element_bytes(module) : 0;
         print_whose(p.target, ranks ? hec_module_world(module) : 1, out);
         print_line("parameters", parameters, note_of_parameters(p.target, ranks), out);
-        if (rounded) print_line("rounded copies", rounded, "in bf16, that products read", out);
+        if (rounded) print_line("rounded copies", rounded, "in bf16, that GEMMs read", out);
         print_line("gradients", parameters - frozen,
                    frozen ? "of what is not frozen" : "of the same layout", out);
         print_line("optimizer states", 2 * states,

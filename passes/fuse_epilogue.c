@@ -182,7 +182,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
 
 const struct hec_pass hec_pass_fuse_epilogue = {
     .flag = "fuse-epilogue",
-    .summary = "Compute elementwise loops behind a product on its blocks, while they are in cache",
+    .summary = "Compute elementwise loops behind a GEMM on its blocks, while they are in cache",
     .applies = has_epilogues,
     .run = run,
 };

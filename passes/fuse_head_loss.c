@@ -11,7 +11,7 @@
 //          so makes the gradient of the whole.
 // Leaves   no logits of all tokens. Slots that held them hold those of a block, and %x is observed, too: what the runtime wants to see
 //          of logits is computed from it.
-// Reports  "not yet" for a loss whose logits are not straight the product with a parameter, or are read by anything else.
+// Reports  "not yet" for a loss whose logits are not exactly `x @ param`, or have another reader.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -155,7 +155,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
         }
         hec_ir_error(ops.op[k],
                      "not yet: parallel.logits = %" PRId64 " where logits are not "
-                     "straight the product with a parameter, or have another reader",
+                     "exactly `x @ param`, or have another reader",
                      most);
         sound = false;
     }

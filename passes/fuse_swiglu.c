@@ -155,7 +155,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
 
 const struct hec_pass hec_pass_fuse_swiglu = {
     .flag = "fuse-swiglu",
-    .summary = "Make an expert's gated products one operation, where the target can",
+    .summary = "Make an expert's gated GEMMs one operation, where the target can",
     .applies = applies,
     .run = run,
 };

@@ -71,7 +71,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
 
 const struct hec_pass hec_pass_gather_rows = {
     .flag = "gather-rows",
-    .summary = "Let products of experts read the rows of tokens by the route, where the target can",
+    .summary = "Let experts' GEMMs read the rows of tokens by the route, where the target can",
     .applies = gathers,
     .run = run,
 };

@@ -90,6 +90,6 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
 
 const struct hec_pass hec_pass_use_bf16 = {
     .flag = "use-bf16",
-    .summary = "Let products read parameters rounded to bf16, where the program says so",
+    .summary = "Let GEMMs read parameters rounded to bf16, where the program says so",
     .run = run,
 };

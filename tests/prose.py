@@ -103,7 +103,7 @@ def lines(root):
         elif path.suffix in (*SLASHES, ".sh", ".cmake", ".test", ".moe") or path.name == "CMakeLists.txt":
             text = path.read_text(errors="replace")
             yield from (("comments", line) for line in of_comments(relative, text))
-            if relative.parts[0] in PRODUCT and path.suffix in SLASHES:
+            if relative.parts[0] in PRODUCT and path.suffix in SLASHES and path.name != "kernels.def":  # Arguments.
                 yield from (("messages", line) for line in of_messages(relative, text))
 
 

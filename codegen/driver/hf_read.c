@@ -138,7 +138,7 @@ static void read_weights(struct hec_hf_config *config, const struct hec_hf_famil
     const bool flag = hec_hf_flag(config, "norm_topk_prob", false);
     model->renormalized = family->renormalized || flag;
     if (flag && family->greedy)
-        hec_hf_refuse(config, "norm_topk_prob", "must be false: what it does is not settled");
+        hec_hf_refuse(config, "norm_topk_prob", "must be false: its meaning is not settled");
     model->scale = hec_hf_number(config, "routed_scaling_factor", 1);
     if (!(model->scale > 0)) hec_hf_refuse(config, "routed_scaling_factor", "must be above 0");
 }
@@ -256,7 +256,7 @@ static void read_predictor(struct hec_hf_config *config, struct hec_hf_model *mo
     const double layers = hec_hf_number(config, "num_nextn_predict_layers", 0);
     if (layers != 0 && layers != 1)
         hec_hf_refuse(config, "num_nextn_predict_layers",
-                      "must be 0 or 1: what a second one takes from the first is not settled");
+                      "must be 0 or 1: the input of a second one is not settled");
     model->predictor = layers == 1;
 }
 

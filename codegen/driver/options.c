@@ -45,7 +45,7 @@ static const struct option table[] = {
     {"--from-hf", AFTER_EQUALS, .field = FIELD(from_hf), .shown = "=DIR",
      .help = "Write the .moe file of a Hugging Face folder's config.json, to -o"},
     {"--target", AFTER_EQUALS, .field = FIELD(target), .shown = "=TARGET",
-     .help = "What to compile for (see --print-targets)"},
+     .help = "Target of the program (see --print-targets)"},
     {"--compile-to", AFTER_EQUALS, .field = FIELD(compile_to), .shown = "=STAGE",
      .help = "Stop after STAGE and print it (see --print-stages)"},
     {"--compile-from", AFTER_EQUALS, .field = FIELD(compile_from), .shown = "=STAGE",
@@ -70,7 +70,7 @@ static const struct option table[] = {
     {"--measure", AFTER_EQUALS, .field = FIELD(measure), .shown = "=N[,SECONDS]",
      .help = "With it: run the N best, each for SECONDS at most; that decides"},
     {"--launch", AFTER_EQUALS, .field = FIELD(launch), .shown = "=COMMAND",
-     .help = "What starts the ranks of these runs: 'mpirun -n RANKS' by default"},
+     .help = "Command that starts these ranks: 'mpirun -n RANKS' by default"},
     {"--simulate", MAYBE_EQUALS, .field = FIELD(simulate), .value = FIELD(simulate_steps),
      .shown = "[=STEPS]", .help = "Say how long steps would take on the model's cluster, and why"},
     {"--trace", AFTER_EQUALS, .field = FIELD(trace), .shown = "=FILE",
@@ -98,7 +98,7 @@ static const struct option table[] = {
     {"--cc", AFTER_EQUALS, .field = FIELD(cc), .shown = "=COMMAND",
      .help = "The C compiler, gcc or clang; mpicc calls it for several ranks"},
     {"--ranks", AFTER_EQUALS, .field = FIELD(ranks), .choices = "mpi|tcp", .shown = "=WHAT",
-     .help = "What joins several ranks: mpi, the default of cpu, or tcp, that of cuda"},
+     .help = "Transport between ranks: mpi, the default of cpu, or tcp, that of cuda"},
     {"--nvcc", AFTER_EQUALS, .field = FIELD(nvcc), .shown = "=COMMAND",
      .help = "CUDA's compiler, for target cuda"},
     {"--error-limit", AFTER_EQUALS, .field = FIELD(error_limit), .shown = "=N",
@@ -302,7 +302,8 @@ void hec_options_help(FILE *out) {
         snprintf(left, sizeof left, "%s%s", table[i].name, table[i].shown ? table[i].shown : "");
         fprintf(out, "  %-26s %s\n", left, table[i].help);
     }
-    fprintf(out,
-            "\nExit status: 0 done; 1 errors in the input; 2 bad command line;\n"
-            "3 the C compiler, or what --measure runs, is missing or failed; 70 internal error.\n");
+    fprintf(
+        out,
+        "\nExit status: 0 done; 1 errors in the input; 2 bad command line;\n"
+        "3 the C compiler, or a program of --measure, is missing or failed; 70 internal error.\n");
 }

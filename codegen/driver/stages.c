@@ -67,7 +67,7 @@ bool hec_choose_stages(struct hec_compilation *c) {
             return false;
         }
         if (o->cluster && c->from > STAGE_CHECK) {
-            fprintf(stderr, "hecatec: error: --cluster needs the model: what is compiled from a "
+            fprintf(stderr, "hecatec: error: --cluster needs the model: IR of a "
                             "later stage has its cluster\n");
             return false;
         }

@@ -6,7 +6,7 @@
 
 struct hec_emit_options {
     const char *version; // Of hecatec.
-    const char *ranks;   // What joins several ranks, "mpi" or "tcp"; NULL: as the target has it.
+    const char *ranks;   // Transport between ranks, "mpi" or "tcp"; NULL: the target's.
     // The text of line `line` of source `file`, without its newline, for the comments; NULL where
     // the text is not at hand. May be NULL itself.
     const char *(*source_line)(void *user, const char *file, unsigned line, size_t *length);

@@ -48,7 +48,7 @@ static void struct_params(struct hec_emitter *e, struct hec_writer *out, bool gr
 static void struct_rounded(struct hec_emitter *e, struct hec_writer *out) {
     if (!hec_has_rounded(e)) return;
     const struct hec_ops params = hec_symbols(e, HEC_OP_param), sets = hec_symbols(e, HEC_OP_set);
-    hec_comment(out, "Their copies in bf16, which products read.");
+    hec_comment(out, "Their copies in bf16, which GEMMs read.");
     hec_open(out, "struct {");
     for (int i = 0; i < params.count; i++) {
         if (hec_in_set(params.op[i]) || !hec_is_rounded(e, params.op[i])) continue;
@@ -66,7 +66,7 @@ static void struct_rounded(struct hec_emitter *e, struct hec_writer *out) {
 static void struct_saved(struct hec_emitter *e, struct hec_writer *out) {
     const struct hec_ops slots = hec_symbols(e, HEC_OP_slot);
     if (slots.count) {
-        hec_comment(out, "What backward or the runtime reads of forward.");
+        hec_comment(out, "Values of forward that backward or the runtime reads.");
         hec_open(out, "struct {");
         for (int i = 0; i < slots.count; i++) {
             const MlirType type = hec_any_type(slots.op[i]);

@@ -15,7 +15,7 @@ struct hec_printer {
     // What the kernels of the program need (emitter.h, device). Not NULL: tensors, and the numbers that a call of
     // the program is given, lie in the memory of a device, and statements only ask for work.
     const char *const *device_headers;
-    const char *ranks;    // What joins several ranks where nobody says otherwise: "mpi".
+    const char *ranks;    // Transport between ranks by default: "mpi".
     const char *executor; // Moves tensors between the ranks' devices: "cuda". NULL: the ranks do.
     // Tells profilers which line of the source follows: the variable of a function that does, and the statement, up to
     // the line's text, its last argument. NULL: nobody is told.

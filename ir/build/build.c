@@ -12,8 +12,9 @@
 #include "ir/build/value.h"
 #include "ir/setting.h"
 
-_Static_assert((int)HEC_LOSSES_MAX == (int)HEC_IR_NAMED_LOSSES_MAX, "what is checked can be built");
-_Static_assert((int)HEC_EXPERTS_MAX == (int)HEC_IR_EXPERTS_MAX, "what is checked can be built");
+_Static_assert((int)HEC_LOSSES_MAX == (int)HEC_IR_NAMED_LOSSES_MAX,
+               "checked programs can be built");
+_Static_assert((int)HEC_EXPERTS_MAX == (int)HEC_IR_EXPERTS_MAX, "checked programs can be built");
 
 // ---- @forward
 

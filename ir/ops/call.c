@@ -110,7 +110,7 @@ static bool check_onto(MlirOperation op, const struct hec_call *call) {
     }
     if (mlirTypeEqual(mlirValueGetType(call->onto), mlirValueGetType(hec_result(op, 0))))
         return true;
-    hec_ir_error(op, "what is added to has another type than the result");
+    hec_ir_error(op, "the summand has another type than the result");
     return false;
 }
 

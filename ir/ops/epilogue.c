@@ -66,9 +66,8 @@ MlirOperation hec_epilogue_of(MlirOperation product) {
 }
 
 static bool report_misfit(MlirOperation op) {
-    hec_ir_error(op,
-                 "an epilogue must work on blocks of its product's rows and columns: inputs with "
-                 "all dimensions of either, or none");
+    hec_ir_error(op, "an epilogue must work on blocks of its GEMM's rows and columns: inputs with "
+                     "all dimensions of either, or none");
     return false;
 }
 
@@ -83,7 +82,7 @@ bool hec_verify_epilogue(MlirOperation op) {
     if (!has_epilogues(op)) return false;
     const MlirOperation product = hec_epilogue_product(op);
     if (mlirOperationIsNull(product)) {
-        hec_ir_error(op, "an epilogue must stand right behind a product whose result it reads");
+        hec_ir_error(op, "an epilogue must stand right behind a GEMM whose result it reads");
         return false;
     }
     return hec_fits_epilogue(product, op) || report_misfit(op);

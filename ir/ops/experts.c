@@ -8,7 +8,7 @@
 // ids and weights [tokens.., picks]; x [tokens.., width..].
 static bool check_picks(MlirOperation op, const char *what, const struct hec_tensor *t) {
     if (t->rank >= 2 && mlirStringRefEqual(t->dim[t->rank - 1], HEC_STR("picks"))) return true;
-    hec_ir_error(op, "%s is %s, expected the tokens' dimensions and picks", what,
+    hec_ir_error(op, "%s is %s, expected the tokens' dimensions and top-k choices", what,
                  hec_type_text(hec_tensor_type(t)).text);
     return false;
 }
@@ -65,7 +65,7 @@ static bool verify_experts(MlirOperation op) {
     }
     const struct hec_tensor weights = hec_tensor_at(hec_experts_weights(op));
     if (weights.size[weights.rank - 1] != hec_any_topk(of_set)) {
-        hec_ir_error(op, "%" PRId64 " picks, but the set's topk is %" PRId64,
+        hec_ir_error(op, "%" PRId64 " choices, but the set's topk is %" PRId64,
                      weights.size[weights.rank - 1], hec_any_topk(of_set));
         return false;
     }

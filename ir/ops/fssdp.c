@@ -119,7 +119,7 @@ static bool check_picks(MlirOperation op, const char *what, MlirValue v) {
     const struct hec_tensor t = hec_tensor_of(mlirValueGetType(v));
     const bool picks = t.rank >= 2 && mlirStringRefEqual(t.dim[t.rank - 1], HEC_STR("picks"));
     if (picks && t.size[t.rank - 1] == hec_any_topk(set_of(op))) return true;
-    hec_ir_error(op, "%s is %s, expected the tokens' dimensions and the set's picks", what,
+    hec_ir_error(op, "%s is %s, expected the tokens' dimensions and the set's top-k choices", what,
                  hec_type_text(mlirValueGetType(v)).text);
     return false;
 }

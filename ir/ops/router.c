@@ -204,7 +204,7 @@ static bool verify_fractions(MlirOperation op) {
         return false;
     const struct hec_tensor lead = hec_slice(&ids, 0, 1), batch = hec_slice(&out, 0, 1);
     if (ids.size[ids.rank - 1] != hec_set_topk(set) || !mlirTypeEqual(ids.element, hec_i32(op))) {
-        hec_ir_error(op, "ids is %s, expected the set's picks",
+        hec_ir_error(op, "ids is %s, expected the set's top-k choices",
                      hec_type_text(hec_tensor_type(&ids)).text);
         return false;
     }

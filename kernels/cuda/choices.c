@@ -58,7 +58,7 @@ static bool read_all(struct hkc_choices *choices, FILE *file, const char *path, 
     if (!fgets(line, sizeof line, file) ||
         sscanf(line, "hecate-products 1 sm_%d%n", &measured, &end) != 1 ||
         strcmp(line + end, "\n") != 0) {
-        snprintf(why, why_bytes, "%s:1: not a table of products", path);
+        snprintf(why, why_bytes, "%s:1: not a table of GEMMs", path);
         return false;
     }
     if (measured != capability) {
@@ -69,7 +69,7 @@ static bool read_all(struct hkc_choices *choices, FILE *file, const char *path, 
     while (fgets(line, sizeof line, file)) {
         struct hkc_choice choice = {0};
         if (choices->count == HKC_CHOICES_MAX || !read_line(line, &choice)) {
-            snprintf(why, why_bytes, "%s:%d: not a choice for a product", path, choices->count + 2);
+            snprintf(why, why_bytes, "%s:%d: not a choice for a GEMM", path, choices->count + 2);
             return false;
         }
         choices->choice[choices->count++] = choice;

@@ -101,9 +101,9 @@ static bool time_one(struct bench *x, const struct hkc_shape *shape, struct hkc_
     x->lane.library = library;
     if (!good(cudaEventRecord(x->from, x->lane.stream), "an event")) return false;
     run(x, shape);
-    if (!good((cudaError_t)x->lane.error, x->lane.failed ? x->lane.failed : "a product") ||
+    if (!good((cudaError_t)x->lane.error, x->lane.failed ? x->lane.failed : "a GEMM") ||
         !good(cudaEventRecord(x->to, x->lane.stream), "an event") ||
-        !good(cudaEventSynchronize(x->to), "a product") ||
+        !good(cudaEventSynchronize(x->to), "a GEMM") ||
         !good(cudaEventElapsedTime(&ms, x->from, x->to), "a time"))
         return false;
     if (1e3 * ms < *least) *least = 1e3 * ms;

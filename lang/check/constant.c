@@ -257,7 +257,7 @@ bool hec_constant_of(struct hec_checker *checker, const struct hec_env *env,
     if (checker->levels == LEVELS_MAX) {
         hec_error(checker, expr->at, "dims and lets are defined by others more than %d levels deep",
                   LEVELS_MAX);
-        hec_note(checker, HEC_NOWHERE, "what is defined above its use does not count");
+        hec_note(checker, HEC_NOWHERE, "definitions above their use do not count");
         return false;
     }
     checker->levels++;

@@ -59,7 +59,7 @@ bool hec_shape_of(struct hec_checker *checker, const struct hec_env *env,
         if (hec_shape_find(shape, dim.name) >= 0) {
             hec_error(checker, expr->at, "dim `%s` stands twice in one shape", dim.name);
             hec_note(checker, HEC_NOWHERE,
-                     "dims are told apart by name: define a second one, `dim %s2 = %s`", dim.name,
+                     "dims differ by name: define a second one, `dim %s2 = %s`", dim.name,
                      dim.name);
             good = false;
             continue;

@@ -209,7 +209,7 @@ void hec_distribute_backward(struct hec_routed *x) {
     MlirValue sent[2] = {{0}};
     find_sent(x, &b, sent);
     const MlirOperation first = hec_routed_stash(hec_dispatch_first(x->dispatch));
-    if (!first.ptr) hec_routed_fail(x, x->route, "not yet: experts without products");
+    if (!first.ptr) hec_routed_fail(x, x->route, "not yet: experts without GEMMs");
     if (!x->sound) return;
     const MlirValue waves = hec_routed_count(&b, x, HEC_OP_waves, (MlirValue){0}, x->layer_back);
     struct hec_for loop = hec_build_repeat(&b, waves, true);

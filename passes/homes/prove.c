@@ -369,7 +369,7 @@ static void check_kept(struct proof *p, MlirOperation op, MlirValue result) {
         const struct rows *rows = p->kept.item[i];
         const struct region all = {rows->offset, rows->stride * rows->count};
         if (is_overlap(made, all) && spot_of(p, op, result)->rows != rows)
-            fault(p, op, "what the next @forward reads is overwritten");
+            fault(p, op, "a value that the next @forward reads is overwritten");
     }
 }
 

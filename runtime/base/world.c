@@ -50,7 +50,7 @@ bool hrt_world_find(struct hrt_world *world, struct hrt_error *error) {
         NULL; // How many ranks are on this machine; of Slurm, how many machines there are.
     *world = (struct hrt_world){.size = 1};
     if (getenv("HECATE_RANK") || getenv("HECATE_RANKS")) {
-        world->launcher = "whoever set HECATE_RANKS";
+        world->launcher = "HECATE_RANKS";
         rank = "HECATE_RANK", size = "HECATE_RANKS";
         local = getenv("HECATE_LOCAL_RANK") ? "HECATE_LOCAL_RANK" : NULL;
         world->local_rank = -1; // Ranks that have met know (hrt_comm_local).

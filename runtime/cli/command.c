@@ -28,8 +28,7 @@ static bool check_teacher(const struct hrt_run *run, struct hrt_error *error) {
     if (given || arguments->command != HRT_TRAIN || arguments->check_grad) return true;
     for (int i = 0; i < program->losses; i++) {
         if (program->loss[i].teacher)
-            return hrt_fail_usage(error,
-                                  "the loss %s is against what a teacher says: give --teacher FILE",
+            return hrt_fail_usage(error, "the loss %s is against a teacher: give --teacher FILE",
                                   program->loss[i].name);
     }
     return true;

@@ -154,7 +154,7 @@ int hrt_command_info(const struct hrt_run *run, struct hrt_error *error) {
     print_model(program);
     print_memory(run);
     if (run->arguments->params) {
-        printf("parameters (path, shape, tensors, what moves them, role)\n");
+        printf("parameters (path, shape, tensors, optimizer, role)\n");
         for (int i = 0; i < program->params; i++) print_param(run, &program->param[i]);
     }
     hrt_config_print(stdout, &run->arguments->config, program);

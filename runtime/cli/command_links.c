@@ -18,7 +18,7 @@ static bool check_file(const struct hrt_run *run, struct hrt_error *error) {
 
 static bool check(const struct hrt_run *run, struct hrt_error *error) {
     if (run->program->executor)
-        return hrt_fail_usage(error, "links: not yet for devices that are apart");
+        return hrt_fail_usage(error, "links: not yet for devices with memory of their own");
     if (run->comm->size < 2)
         return hrt_fail_usage(error, "links: one rank has none; compile for several "
                                      "(cluster.nodes, cluster.devices) and start them with mpirun");

@@ -118,7 +118,7 @@ void hrt_differ_parts(json_t *list, const json_t *there, const json_t *here) {
     json_t *value;
     const bool was_known = json_object_size(there) > 0, is_known = json_object_size(here) > 0;
     if (was_known != is_known) { // Compiled by passes without the one that says it.
-        differ(list, "what the model computes", was_known ? "known" : "not known",
+        differ(list, "the model's computation", was_known ? "known" : "not known",
                is_known ? "known" : "not known");
         return;
     }

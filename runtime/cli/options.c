@@ -18,7 +18,7 @@ static const struct command_row {
     {HRT_SAMPLE, "sample", "continue a prompt with saved parameters"},
     {HRT_EXPORT, "export", "write saved parameters as a Hugging Face folder"},
     {HRT_LINKS, "links", "measure what the links between ranks carry"},
-    {HRT_INFO, "info", "what the model is, its memory and its settings"},
+    {HRT_INFO, "info", "describe the model, its memory and its settings"},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands, PRINTED_WIDTH = 24 };
@@ -41,7 +41,7 @@ static const struct option_row {
     {"--data", "FILE", HRT_TRAIN | HRT_EVAL, "data.train", SETTING,
      "training data, path or pattern; may be repeated"},
     {"--val", "FILE", HRT_TRAIN | HRT_EVAL, "data.val", SETTING,
-     "validation data (default: what data.held_out says of each training file)"},
+     "validation data (default: the share data.held_out of each training file)"},
     {"--teacher", "FILE", HRT_TRAIN | HRT_EVAL, "data.teacher", SETTING,
      "files of a teacher, for `distill`: path or pattern; may be repeated"},
     {"--format", "NAME", HRT_TRAIN | HRT_EVAL, "data.format", SETTING,
@@ -99,7 +99,7 @@ static const struct option_row {
     {"--entries", "N", HRT_EVAL, NULL, HRT_INTEGER(1, HRT_TEACHER_ENTRIES), AT(entries),
      "with --write-teacher: likeliest successors of a token (default 64)"},
     {"--prompt", "TEXT", DRAWS, NULL, HRT_TEXT, AT(prompt),
-     "text; ids without a tokenizer (default: what texts begin with)"},
+     "text; ids without a tokenizer (default: the beginning of a text)"},
     {"--prompts", "FILE", HRT_SAMPLE, NULL, HRT_TEXT, AT(prompts),
      "a sample for each line of this file, drawn as for --prompt"},
     {"--tokenizer", "FILE", DRAWS, NULL, HRT_TEXT, AT(tokenizer),

@@ -55,7 +55,7 @@ static bool check_header(const struct hrt_teacher_file *file, const unsigned cha
     const char *path = file->path;
     if (memcmp(header, magic, sizeof magic) != 0)
         return hrt_fail(error,
-                        "'%s' is no file of what a teacher says: it does not begin with "
+                        "'%s' is no teacher file: it does not begin with "
                         "\"hecteach\" (eval --write-teacher makes one)",
                         path);
     if (word_at(header, AT_VERSION) != VERSION)

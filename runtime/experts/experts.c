@@ -209,7 +209,8 @@ static bool check(const struct hrt_experts_shape *shape, int ranks, struct hrt_e
         assert(set->slots >= (set->experts + ranks - 1) / ranks);
         if (shape->tokens > INT32_MAX / ranks / set->picks)
             return hrt_fail(error,
-                            "%" PRId64 " tokens x %" PRId64 " picks x %d ranks are more rows than "
+                            "%" PRId64 " tokens x %" PRId64
+                            " choices x %d ranks are more rows than "
                             "can be numbered; at most %d",
                             shape->tokens, set->picks, ranks, INT32_MAX);
     }

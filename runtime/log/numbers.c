@@ -27,7 +27,7 @@ int hrt_numbers_of(const struct hrt_step_report *step, double peak,
         bool there;
         struct hrt_number_of number;
     } all[] = {
-        {true, {"train/loss", "what is minimized", step->loss}},
+        {true, {"train/loss", "the minimized loss", step->loss}},
         {true, {"train/cross_entropy", "nats a token", step->cross_entropy}},
         {true, {"train/aux", "auxiliary losses", step->auxiliary}},
         {true, {"train/grad_norm", "before clipping", step->grad_norm}},

@@ -74,14 +74,14 @@ static int mpi_test(struct hrt_net *own, struct hrt_net_pieces *pieces) {
 static bool mpi_tell(struct hrt_net *own, int peer, int kind, int32_t value) {
     bool told;
     const int code = hrt_mpi_notes_tell(wire_of(own)->notes, peer, kind, value, &told);
-    if (code != MPI_SUCCESS) fail(own, code, peer, "a sign of life");
+    if (code != MPI_SUCCESS) fail(own, code, peer, "a heartbeat");
     return told;
 }
 
 static bool mpi_told(struct hrt_net *own, int kind, int *peer, int32_t *value) {
     bool came;
     const int code = hrt_mpi_notes_told(wire_of(own)->notes, kind, peer, value, &came);
-    if (code != MPI_SUCCESS) fail(own, code, *peer, "a sign of life");
+    if (code != MPI_SUCCESS) fail(own, code, *peer, "a heartbeat");
     return came;
 }
 

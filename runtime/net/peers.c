@@ -181,7 +181,7 @@ void hrt_net_look(struct hrt_net *own) {
 
 void hrt_net_silent(struct hrt_net *own, int rank) {
     end(own, rank, BY_US,
-        "lost %s: no sign of life for %d s on rank %d: it hangs, or its machine or the network "
+        "lost %s: no heartbeat for %d s on rank %d: it hangs, or its machine or the network "
         "between them is gone (HECATE_COMM_TIMEOUT=SECONDS allows more)",
         label_of(own, rank).text, own->timeout, own->rank);
 }

@@ -95,7 +95,7 @@ static enum word hear(struct hrt_meeting *meeting, const struct hrt_secret *secr
                                      {&verdict, offsetof(struct hrt_tcp_verdict, proof)},
                                      {meeting->seat, verdict.kind == HRT_TCP_GO ? seats : 0}};
     if (!hrt_proves(secret, parts, 3, verdict.proof)) {
-        hrt_fail(error, "rank %d: what is at %s is not rank 0 of this run", meeting->rank,
+        hrt_fail(error, "rank %d: the process at %s is not rank 0 of this run", meeting->rank,
                  hrt_address_text(&meeting->first).text);
         return OVER;
     }

@@ -405,7 +405,7 @@ static void check(struct hrt_net *own, int peer, const char *what) {
 
 static const char *name_of(const struct hrt_net *own, uint32_t tag) {
     if (tag < HRT_NET_COLLECTIVE) return own->lane[tag % HRT_LANES].pieces.name;
-    return tag == HRT_NET_COLLECTIVE ? own->collective.name : "signs of life";
+    return tag == HRT_NET_COLLECTIVE ? own->collective.name : "heartbeats";
 }
 
 // Ends the job where a frame was damaged.
@@ -468,7 +468,7 @@ static bool tcp_told(struct hrt_net *own, int kind, int *peer, int32_t *value) {
     pthread_mutex_unlock(&tcp->lock);
     free(note);
     if (kind == HRT_NOTE_SIGN) check_damage(own);
-    if (kind == HRT_NOTE_SIGN && !note) check(own, *peer, "a sign of life");
+    if (kind == HRT_NOTE_SIGN && !note) check(own, *peer, "a heartbeat");
     return note != NULL;
 }
 

@@ -28,7 +28,7 @@ void hrt_words_close(struct hrt_words *words);
 bool hrt_words_are_text(const struct hrt_words *words);
 
 // Appends the tokens of a prompt, at least one: of a text, with what the tokenizer puts around it, or ids with blanks or commas
-// between. NULL: what texts begin with; without a tokenizer a newline, or id 0. False: something in it is no token
+// between. NULL: the beginning of a text; without a tokenizer a newline, or id 0. False: something in it is no token
 // of the model.
 bool hrt_words_read(struct hrt_words *words, const char *prompt, struct hrt_ids *ids,
                     struct hrt_error *error);

@@ -116,7 +116,7 @@ static void add_settings(char text[TEXT_MAX], const struct hrt_program *program)
             (long long)program->batch);
     const char *again = hrt_program_setting(program, "parallel.recompute");
     if (again && strcmp(again, "all") != 0)
-        add(text, "; what backward computes again is not saved: --set parallel.recompute=all");
+        add(text, "; recomputed values are not saved: --set parallel.recompute=all");
     if (program->precision == HRT_FP32 && !program->bind_rounded)
         add(text, "; values of tokens take half with --set train.precision=bf16");
 }

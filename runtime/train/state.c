@@ -126,8 +126,8 @@ bool hrt_state_teach(struct hrt_state *state, int64_t entries, struct hrt_error 
     state->teacher.count = entries;
     const size_t bytes = teacher_bytes(state);
     const bool taken =
-        hrt_state_take(state, HRT_OF_BOTH, &ids, bytes, "what a teacher says", error) &&
-        hrt_state_take(state, HRT_OF_BOTH, &log_probs, bytes, "what a teacher says", error);
+        hrt_state_take(state, HRT_OF_BOTH, &ids, bytes, "teacher entries", error) &&
+        hrt_state_take(state, HRT_OF_BOTH, &log_probs, bytes, "teacher entries", error);
     state->said = (struct hrt_said){ids, log_probs};
     if (!taken) return false;
     state->teacher.ids = ids;

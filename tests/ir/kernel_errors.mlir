@@ -16,7 +16,7 @@ func.func @f(%x: !x, %w: !w, %g: !h, %rows: !rows, %by_expert: !by_expert, %firs
   %r3 = "hk.call"(%x, %w) ({}) {kernel = "matmul_nn", m = ["batch", "T"], n = ["F"], operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0>} : (!x, !w) -> !h
   // CHECK: [[@LINE+1]]:{{[0-9]+}}: error: 'hk.call': has not the operands and results of moe.contract
   %r4 = "hk.call"(%x) ({}) {kernel = "matmul_nn", m = ["batch", "T"], n = ["F"], k = ["D"], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0>} : (!x) -> !h
-  // CHECK: [[@LINE+1]]:{{[0-9]+}}: error: 'hk.call': what is added to has another type than the result
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: error: 'hk.call': the summand has another type than the result
   %r5 = "hk.call"(%x, %w, %x) ({}) {kernel = "matmul_nn", m = ["batch", "T"], n = ["F"], k = ["D"], operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0>} : (!x, !w, !x) -> !h
   // CHECK: [[@LINE+1]]:{{[0-9]+}}: error: 'hk.call': this kernel cannot add to an operand
   %r6:2 = "hk.call"(%x, %x) ({}) {kernel = "rmsnorm", over = 1, eps = 1.0, rows = ["batch", "T"], columns = ["D"], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 0, 0, 0>} : (!x, !x) -> (!x, tensor<2x4xf32, ["batch", "T"]>)

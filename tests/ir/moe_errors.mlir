@@ -64,7 +64,7 @@ module {
     %f0 = "moe.fractions"(%i) {set = @dense} : (!i) -> !m
     // CHECK: :[[@LINE+1]]:11: error: 'moe.fractions': the set has no layers
     %f1 = "moe.fractions"(%i, %x) {set = @sparse} : (!i, index) -> !m
-    // CHECK: :[[@LINE+1]]:11: error: 'moe.fractions': ids is tensor<2x4x3xi32, ["batch", "T", "picks"]>, expected the set's picks
+    // CHECK: :[[@LINE+1]]:11: error: 'moe.fractions': ids is tensor<2x4x3xi32, ["batch", "T", "picks"]>, expected the set's top-k choices
     %f2 = "moe.fractions"(%k) {set = @sparse} : (!k) -> !m
     // CHECK: :[[@LINE+1]]:11: error: 'moe.fractions': fractions is tensor<3xf32, ["E"]>, expected one of each expert for each sequence
     %f3 = "moe.fractions"(%i) {set = @sparse} : (!i) -> !e
@@ -82,7 +82,7 @@ module {
     %0 = "moe.experts"(%x, %w, %i) {set = @dense, expert = @expert} : (!x, !w, !i) -> !x
     // CHECK: :[[@LINE+1]]:10: error: 'moe.experts': there is no function @sparse
     %1 = "moe.experts"(%x, %w, %i) {set = @sparse, expert = @sparse} : (!x, !w, !i) -> !x
-    // CHECK: :[[@LINE+1]]:10: error: 'moe.experts': weights is tensor<2x4x3xf32, ["batch", "T", "E"]>, expected the tokens' dimensions and picks
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.experts': weights is tensor<2x4x3xf32, ["batch", "T", "E"]>, expected the tokens' dimensions and top-k choices
     %2 = "moe.experts"(%x, %l, %i) {set = @sparse, expert = @expert} : (!x, !l, !i) -> !x
     // CHECK: :[[@LINE+1]]:10: error: 'moe.experts': x is tensor<16x6xf32, ["rows", "D"]>, but the weights are for other tokens
     %3 = "moe.experts"(%r, %w, %i) {set = @sparse, expert = @expert} : (!r, !w, !i) -> !r
@@ -124,7 +124,7 @@ module {
   func.func @picks(%x: !x, %w: tensor<2x4x3xf32, ["batch", "T", "picks"]>, %k: !k, %v: !w, %i: !i) {
     // CHECK: :[[@LINE+1]]:11: error: 'moe.experts': drop is "some"
     %d0 = "moe.experts"(%x, %v, %i) {set = @sparse, expert = @expert, capacity = 1.0, drop = "some"} : (!x, !w, !i) -> !x
-    // CHECK: :[[@LINE+1]]:10: error: 'moe.experts': 3 picks, but the set's topk is 2
+    // CHECK: :[[@LINE+1]]:10: error: 'moe.experts': 3 choices, but the set's topk is 2
     %0 = "moe.experts"(%x, %w, %k) {set = @sparse, expert = @expert} : (!x, tensor<2x4x3xf32, ["batch", "T", "picks"]>, !k) -> !x
     return
   }

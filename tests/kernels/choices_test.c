@@ -79,10 +79,10 @@ static void what_is_written_is_read(void **state) {
     const char *line = "hecate-products 1 sm_90\nbf16 nn m=1 n=1 k=1 own=1 cublaslt=1 ";
     char text[256];
     snprintf(text, sizeof text, "%smaybe\n", line);
-    expect_refused(path, text, "2: not a choice for a product");
+    expect_refused(path, text, "2: not a choice for a GEMM");
     snprintf(text, sizeof text, "%sown", line); // Cut off.
-    expect_refused(path, text, "2: not a choice for a product");
-    expect_refused(path, "hecate-products 2 sm_90\n", "1: not a table of products");
+    expect_refused(path, text, "2: not a choice for a GEMM");
+    expect_refused(path, "hecate-products 2 sm_90\n", "1: not a table of GEMMs");
     unlink(path);
     assert_false(hkc_choices_read(&read, path, 90, why, sizeof why));
     assert_non_null(strstr(why, "No such file"));

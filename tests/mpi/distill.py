@@ -158,7 +158,7 @@ def check_evaluation():
 
 def check_refusals(text):
     said = train("one", teacher=(), code=2)
-    check("the loss soft is against what a teacher says: give --teacher FILE" in said, said)
+    check("the loss soft is against a teacher: give --teacher FILE" in said, said)
     said = run("teacher", "train", "--data", "text", "--teacher", "said", code=2)
     check("has no loss `distill`, which a teacher is for" in said, said)
     pathlib.Path("other").write_bytes(text[:-1] + b"?")

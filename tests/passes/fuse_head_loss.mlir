@@ -82,7 +82,7 @@ module attributes {hecate.settings = {"parallel.logits" = 3}} {
     %product = "moe.contract"(%x, %head) : (!x, !v) -> !l
     %logits = "moe.mul"(%product, %by) : (!l, !s) -> !l
     "moe.stash"(%logits) {slot = @logits} : (!l) -> ()
-    // CHECK: :[[@LINE+1]]:{{[0-9]+}}: error: 'moe.cross_entropy': not yet: parallel.logits = 3 where logits are not straight the product with a parameter, or have another reader
+    // CHECK: :[[@LINE+1]]:{{[0-9]+}}: error: 'moe.cross_entropy': not yet: parallel.logits = 3 where logits are not exactly `x @ param`, or have another reader
     %loss, %lse = "moe.cross_entropy"(%logits, %targets, %scale) : (!l, !i, !s) -> (!s, tensor<2x4xf32, ["batch", "T"]>)
     return %loss : !s
   }

@@ -57,7 +57,7 @@ module {
     %first, %pair, %slot = "moe.route"(%picks) {experts = 2 : i64} : (tensor<4x1xi32, ["T", "picks"]>) -> (!first, tensor<4xi32, ["rows"]>, tensor<4x1xi32, ["T", "picks"]>)
     %g = "moe.get"() {param = @g} : () -> !g
     %o = "moe.spread"(%g, %first) : (!g, !first) -> !rows
-    // CHECK: vector.mlir:[[@LINE+1]]:10: error: 'hk.call': not yet: experts multiply by a parameter only, which nothing but products of one shape reads
+    // CHECK: vector.mlir:[[@LINE+1]]:10: error: 'hk.call': not yet: experts multiply by a parameter only, which only GEMMs of one shape read
     %q = "moe.grouped_contract"(%o, %g, %first) : (!rows, !g, !first) -> tensor<4xf32, ["rows"]>
     return
   }
@@ -77,7 +77,7 @@ module {
     %o = "moe.spread"(%g, %first) : (!g, !first) -> !rows
     %h = "moe.neg"(%g) : (!g) -> !g
     // NULL: error: 'hk.call': not yet: experts multiply by a parameter only
-    // CHECK: computed.mlir:[[@LINE+1]]:10: error: 'hk.call': not yet: experts multiply by a parameter only, which nothing but products of one shape reads
+    // CHECK: computed.mlir:[[@LINE+1]]:10: error: 'hk.call': not yet: experts multiply by a parameter only, which only GEMMs of one shape read
     %q = "moe.grouped_contract"(%o, %h, %first) : (!rows, !g, !first) -> tensor<4xf32, ["rows"]>
     return
   }

@@ -196,7 +196,7 @@ module {
 module {
 "moe.slot"() {sym_name = "k", type = !x, layers = 0 : i64, offset = 0 : i64, rows = 1 : i64, stride = 64 : i64, kept = true} : () -> ()
 func.func @forward() {
-  // CHECK: kept.mlir:[[@LINE+1]]:8: error: 'moe.fill': homes: what the next @forward reads is overwritten
+  // CHECK: kept.mlir:[[@LINE+1]]:8: error: 'moe.fill': homes: a value that the next @forward reads is overwritten
   %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !x
   %k = "moe.fill"() {value = 3.0 : f64, home = ["slot @k"]} : () -> !x
   "moe.stash"(%k) {slot = @k} : (!x) -> ()

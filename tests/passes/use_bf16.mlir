@@ -100,7 +100,7 @@ module attributes {hecate.settings = {"train.precision" = "bf16"}} {
   // PLACE: "moe.param"() {decay = true, elements = 512 : i64, {{.*}}rounded = true, set = @s, sym_name = "e"
   // PLACE: "moe.set"() {chunk_elements = 512 : i64, {{.*}}offset = 544
   // MEMORY:      6.1 KiB  parameters
-  // MEMORY-NEXT: 3.0 KiB  rounded copies     in bf16, that products read
+  // MEMORY-NEXT: 3.0 KiB  rounded copies     in bf16, that GEMMs read
   // MEMORY-NEXT: 6.1 KiB  gradients
   "moe.param"() {sym_name = "w", type = tensor<7x5xf32, ["D", "F"]>, layers = 0 : i64, path = "w", init = "ones", decay = true, trainable = true} : () -> ()
   "moe.param"() {sym_name = "b", type = tensor<5xf32, ["F"]>, layers = 0 : i64, path = "b", init = "ones", decay = true, trainable = true} : () -> ()

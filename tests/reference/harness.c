@@ -130,7 +130,7 @@ static void read_teacher(struct harness *h) {
     const int64_t entries = json_integer_value(json_object_get(teacher, "entries"));
     const size_t count = (size_t)(h->batch * h->program->positions * entries);
     if (!count || json_array_size(ids) != count || json_array_size(log_probs) != count) {
-        fprintf(stderr, "what a teacher says of %zu entries is missing\n", count);
+        fprintf(stderr, "%zu teacher entries are missing\n", count);
         exit(2);
     }
     h->teacher_ids = allocate(count * sizeof *h->teacher_ids, 0);

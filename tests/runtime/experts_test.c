@@ -412,9 +412,10 @@ static void too_many_rows_are_refused(void **state) {
     struct hrt_experts *experts;
     struct hrt_error error = {0};
     const bool created = hrt_experts_create(&experts, &shape, &self, &error);
-    test_expect_error(created, &error, HRT_EXIT_FAILED,
-                      "400000000 tokens x 8 picks x 1 ranks are more rows than can be numbered; at "
-                      "most 2147483647");
+    test_expect_error(
+        created, &error, HRT_EXIT_FAILED,
+        "400000000 tokens x 8 choices x 1 ranks are more rows than can be numbered; at "
+        "most 2147483647");
     hrt_comm_close(&self);
 }
 

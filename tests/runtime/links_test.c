@@ -222,17 +222,17 @@ static void a_link_that_is_cut_is_told_once(void **state) {
     (void)state;
     const bool first[RANKS][RANKS] = {[0][2] = true, [2][0] = true};
     const struct job one = run(100000, first, NONE);
-    expect(&one, 1, "lost rank 2 (process 1002 on n2): no sign of life for 3 s on rank 0", 1);
+    expect(&one, 1, "lost rank 2 (process 1002 on n2): no heartbeat for 3 s on rank 0", 1);
     const bool last[RANKS][RANKS] = {[1][2] = true, [2][1] = true};
     const struct job other = run(100000, last, NONE);
-    expect(&other, 1, "lost rank 1 (process 1001 on n1): no sign of life for 3 s on rank 2", 1);
+    expect(&other, 1, "lost rank 1 (process 1001 on n1): no heartbeat for 3 s on rank 2", 1);
 }
 
 static void a_link_that_is_cut_one_way_is_told_once(void **state) {
     (void)state;
     const bool back[RANKS][RANKS] = {[2][0] = true};
     const struct job one = run(100000, back, NONE);
-    expect(&one, 1, "lost rank 2 (process 1002 on n2): no sign of life for 3 s on rank 0", 1);
+    expect(&one, 1, "lost rank 2 (process 1002 on n2): no heartbeat for 3 s on rank 0", 1);
     const bool forth[RANKS][RANKS] = {[0][2] = true}; // No sign of life goes there: patience ends.
     const struct job other = run(100000, forth, NONE);
     expect(&other, 1, "lost rank ", 1);

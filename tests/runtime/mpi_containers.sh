@@ -32,5 +32,5 @@ timeout 30 "$here/ranks.sh" 3 $apart sh -c '"$0" "$@"; exit $?' "$program" 2 19 
     >"$out/said" 2>&1
 code=$?
 [ $code -ne 124 ] && [ $code -ne 0 ] || fail "ended with $code"
-[ "$(grep -c 'mpi_loop: error: lost rank 2 (process [0-9]* on .*): no sign of life for 3 s' "$out/said")" = 1 ] ||
+[ "$(grep -c 'mpi_loop: error: lost rank 2 (process [0-9]* on .*): no heartbeat for 3 s' "$out/said")" = 1 ] ||
     fail "expected the lost rank once"

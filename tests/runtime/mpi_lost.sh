@@ -44,7 +44,7 @@ done
 for progress in thread poll; do
     export HECATE_COMM_TIMEOUT=3 HECATE_COMM_PROGRESS=$progress
     ended 15 2 19 100
-    said_once 'mpi_loop: error: lost rank 2 \(process [0-9]+ on .*\): no sign of life for 3 s'
+    said_once 'mpi_loop: error: lost rank 2 \(process [0-9]+ on .*\): no heartbeat for 3 s'
 done
 unset HECATE_COMM_PROGRESS
 

@@ -188,7 +188,7 @@ job sizes 20 2 'rank 1 .process .* is one of 3 ranks, rank 0 one of 2' ranks 2 2
 job setting 20 2 "HECATE_COMM_TIMEOUT is '0'" ranks 2 29628 -- 0 1,HECATE_COMM_TIMEOUT=0
 job topology 20 2 'cannot read /nonexistent: No such file' ranks 2 29629 HECATE_TOPOLOGY=/nonexistent -- 0 1
 job killed 20 0 'tcp_loop: error: lost rank 1 .process [0-9]+ on .*' strike 9 29630
-job hangs 20 0 'tcp_loop: error: lost rank 1 .process [0-9]+ on .*: no sign of life for 2 s' \
+job hangs 20 0 'tcp_loop: error: lost rank 1 .process [0-9]+ on .*: no heartbeat for 2 s' \
     strike 19 29631 HECATE_COMM_TIMEOUT=2
 job less 20 0 'rank 1 sent 37855 bytes of experts where rank 2 expected 37856' disagree 29632 1 less 0
 job more 20 0 'rank 1 sent more than the 37856 bytes of experts that rank 2 expected' disagree 29633 1 more 0

@@ -184,10 +184,10 @@ static void unusable_files_are_refused(void **state) {
                       "'text' is too short: 40 bytes, and the header alone has 64");
     char other[200] = "hecteacH";
     test_write("other", other, sizeof other);
-    test_expect_error(
-        hrt_teacher_file_open(&opened, "other", VOCABULARY, &error), &error, HRT_EXIT_FAILED,
-        "'other' is no file of what a teacher says: it does not begin with \"hecteach\" "
-        "(eval --write-teacher makes one)");
+    test_expect_error(hrt_teacher_file_open(&opened, "other", VOCABULARY, &error), &error,
+                      HRT_EXIT_FAILED,
+                      "'other' is no teacher file: it does not begin with \"hecteach\" "
+                      "(eval --write-teacher makes one)");
     memcpy(other, "hecteach\2", 9);
     test_write("other", other, sizeof other);
     test_expect_error(hrt_teacher_file_open(&opened, "other", VOCABULARY, &error), &error,

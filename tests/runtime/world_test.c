@@ -66,9 +66,9 @@ static void the_innermost_launcher_counts(void **state) {
     expect_world("torchrun", 9, 16, 1);
     setenv("HECATE_RANK", "3", 1);
     setenv("HECATE_RANKS", "4", 1);
-    expect_world("whoever set HECATE_RANKS", 3, 4, -1); // Of those on its machine nobody says.
+    expect_world("HECATE_RANKS", 3, 4, -1); // Of those on its machine nobody says.
     setenv("HECATE_LOCAL_RANK", "2", 1);
-    expect_world("whoever set HECATE_RANKS", 3, 4, 2);
+    expect_world("HECATE_RANKS", 3, 4, 2);
     forget_launchers();
 }
 

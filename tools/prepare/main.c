@@ -17,7 +17,7 @@ static const char help[] =
     "\n"
     "tokenize  makes FOLDER/train/INPUT.bin of every input, and a record beside it, "
     "INPUT.bin.json.\n"
-    "          What is there already, of the same input, tokenizer and flags, stays.\n"
+    "          Files of the same input, tokenizer and flags stay.\n"
     "  -t, --tokenizer=FILE  a tokenizer.json\n"
     "  -e, --end=TOKEN       the added token behind every document, or none\n"
     "  -o, --out=FOLDER      made if it is not there\n"

@@ -57,7 +57,7 @@ struct small {
         float *norm;
         float *sparse[layers][E];
     } grad;
-    // What backward or the runtime reads of forward.
+    // Values of forward that backward or the runtime reads.
     struct {
         int32_t *sparse_loads[layers];              // [E]
         float *logits;                              // [batch, T, V]

@@ -8,7 +8,7 @@ import tempfile
 
 import made
 
-PARTS = ("Balance of the ranks", "Learning", "What the router chose", "Who holds which expert", "Rows of each rank", "Balance of each layer",
+PARTS = ("Balance of the ranks", "Learning", "Router's choices", "Holders of experts", "Rows of each rank", "Balance of each layer",
          "Where a step's time goes", "Communication that nothing hides", "Stragglers", "Memory of the ranks", "The plan in words",
          "Speed and memory")
 

@@ -200,7 +200,7 @@ function balance() {
   ], { format: (y) => show(y) + "×", low: 1, high, area: true, mark: 1 }) : null).filter(Boolean);
   if (!charts.length) return null;
   return section("Balance of the ranks", "How much more rows the fullest rank has than the mean, in the worst layer. 1 is perfect: " +
-    "everybody computes equally long. Red is the disease, what the router would make of ranks that own their experts; green is what they had.",
+    "all compute equally long. Red is the disease: the balance if owners computed all rows; green is the balance as placed.",
     el("div", { class: "pair" }, charts));
 }
 // Of a run whose model has losses by name: each by itself, without its weight.
@@ -382,7 +382,7 @@ function sides(title, text, of, legend) {
   const whole = section(title, text, legend || null, pair);
   const draw = () => {
     const made = runs.map((_, i) => {
-      try { return of(i); } catch (fault) { return el("p", {}, "What the log says of this step is not as it should be: " + fault.message); }
+      try { return of(i); } catch (fault) { return el("p", {}, "The log has a fault in this step: " + fault.message); }
     });
     whole.hidden = made.every((m) => !m);
     pair.replaceChildren(...made.map((inside, i) => inside && el("div", { class: "side" }, runs.length > 1 ? el("h3", {}, label(i)) : null, inside)).filter(Boolean));
@@ -424,22 +424,22 @@ function controls() {
     layer.value = state.layer;
     all();
   };
-  return el("div", { class: "steer", role: "group", "aria-label": "what the parts below show" },
+  return el("div", { class: "steer", role: "group", "aria-label": "step and layer of the parts below" },
     el("label", { class: "time" }, play, slider, output), set, layer);
 }
 function layers() {
   if (!runs.some((run) => run.snapshots.length)) return [section("Layers", "This log has no loads of layers: train with --set log.loads=N to see them, and who held which expert.")];
   const two = () => keys(["by owners", css("before"), "box"], ["as placed", css("after"), "box"]);
   return [controls(),
-    sides("What the router chose", "Tokens of each expert, one row a layer: red has more than the mean, blue less. A click chooses a layer.", heatMap),
-    sides("Who holds which expert", "One row a rank, in the chosen layer: a filled square is the owner, a ring a copy for this iteration.", placementMap,
+    sides("Router's choices", "Tokens of each expert, one row a layer: red has more than the mean, blue less. A click chooses a layer.", heatMap),
+    sides("Holders of experts", "One row a rank, in the chosen layer: a filled square is the owner, a ring a copy for this iteration.", placementMap,
       keys(["owner", css("rest"), "box"], ["copy", css("after"), "box"])),
     el("div", { class: runs.length > 1 ? null : "two" },
       sides("Rows of each rank", "In the chosen layer. The line is the mean, where all ranks end together.", loadBars, two()),
       sides("Balance of each layer", "The fullest rank over the mean.", layerBars, two()),
-      sides("Where a step's time goes", "Of each rank; the one in bold waited least: the others waited for it.", rankBars,
+      sides("Where a step's time goes", "By rank; the one in bold waited least: the others waited for it.", rankBars,
         keys(["computes", css("first"), "box"], ["waits for experts", css("wait"), "box"], ["for late ranks", css("second"), "box"], ["for rows, counts, sums", css("late"), "box"])),
-      sides("Communication that nothing hides", "What a rank waits for the experts of each layer to move, the mean of the ranks.", exposedBars),
+      sides("Communication that nothing hides", "Mean wait of a rank for transfers of the experts of each layer.", exposedBars),
       sides("Stragglers", "The share of all steps in which the others waited for this rank.", slowBars),
       sides("Memory of the ranks", null, memoryBars)),
     sides("The plan in words", null, wordList)];
