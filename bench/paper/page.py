@@ -1,4 +1,7 @@
-"""Writes the page: tables, pictures, what is assumed, the paper's figures beside ours."""
+"""Writes the page: tables, pictures, assumptions, the paper's figures beside ours."""
+import re
+import textwrap
+
 import picture
 import plan
 import words
@@ -225,7 +228,18 @@ class Page:
         self.add(*table(["ms (times quota's)", "A, late", "A, early", "B, late", "B, early"], rows))
 
 
+def sentences(line):
+    """A line of prose as one sentence a line, of at most 120 columns; other lines as they are."""
+    if line.startswith(("|", "!", "#", "    ")):
+        return [line]
+    item = "  " if line.startswith("- ") else ""
+    parts = re.split(r"(?<=[.:;]) (?=[A-Z*`\[])", line)
+    indented = [parts[0], *(item + part for part in parts[1:])]
+    return [row for part in indented
+            for row in textwrap.wrap(part, 120, subsequent_indent=item, break_long_words=False, break_on_hyphens=False) or [""]]
+
+
 def write(path, results, bench, quick):
     page = Page(path, results, bench, quick)
     words.compose(page)
-    path.write_text("\n".join(page.lines).rstrip() + "\n")
+    path.write_text("\n".join(row for line in page.lines for row in sentences(line)).rstrip() + "\n")

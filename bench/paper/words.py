@@ -5,19 +5,20 @@ import plan
 def how(page):
     fit = page.bench.fit
     page.add("# The paper's evaluation, simulated", "",
-             "What the FSSDP paper (Hecate, arXiv:2502.02581) measured on two clusters, asked of `hecatec --simulate`: the same four models on "
-             "the same clusters, EP, FasterMoE, SmartMoE, FlexMoE, the paper's FSSDP, and `quota`, hecate's own policy. "
-             "**No cluster has run this.** Every table says whether it is *simulated* (the compiled program of each device in "
-             "virtual time, [simulate](simulate.md)), *emulated* (real bytes over shaped links, kernels wait), or *real*.", "",
+             "`hecatec --simulate` repeats the measurements of the FSSDP paper (Hecate, arXiv:2502.02581) on two clusters.",
+             "It has the same four models on the same clusters, with EP, FasterMoE, SmartMoE, FlexMoE, the paper's FSSDP,",
+             "and `quota`, hecate's own policy. **No cluster has run this.**",
+             "Every table is marked as *simulated* (the compiled program of each device in virtual time, [simulate](simulate.md)),",
+             "*emulated* (real bytes over shaped links, kernels wait), or *real*.", "",
              "    python3 bench/paper/paper.py --recording LOADS      # all of it; --quick: two models, late loads", "",
-             "writes this page. Results are kept in `build/paper`, so a second run simulates only what has changed.", "",
-             f"FSSDP is policy `hecate` (the paper's algorithms 1 and 2, rows split evenly), -RM re-materialized; quota is `fssdp`, the "
-             f"default. Drawn loads: Zipf {fit['skew']}, drift {fit['drift']}, bias {fit['bias']}.", "")
+             "writes this page. Results are kept in `build/paper`, so a second run simulates only changes.", "",
+             f"FSSDP is policy `hecate` (the paper's algorithms 1 and 2, rows split evenly), -RM re-materialized;",
+             f"quota is `fssdp`, the default. Drawn loads: Zipf {fit['skew']}, drift {fit['drift']}, bias {fit['bias']}.", "")
 
 
 def assumptions(page):
     early, late = (f"{1 + 10 * first if first < 40 else 391 + 60 * (first - 39)}" for first in (plan.WINDOWS["early"][0], plan.WINDOWS["late"][0]))
-    page.add("## What is assumed", "",
+    page.add("## Assumptions", "",
              "- **Machines**: [paper-a.moe](../examples/clusters/paper-a.moe) and [paper-b.moe](../examples/clusters/paper-b.moe): nodes, devices "
              "and bandwidths of the paper, data sheets for the rest; kernels at half of the peak or 70 % of the memory's bandwidth, links at "
              "95 %. Nothing was fitted to the paper's figures.",
@@ -25,10 +26,10 @@ def assumptions(page):
              "paper's is not known to us; here 8,192 tokens (GPT) or 4,096 (BERT) of a device and step, one iteration a step.",
              "- **Loads**: a recording of another model (SmartMoE's artifact: 24 layers, 32 experts, 16 devices, every tenth, later every 60th "
              f"step, four microbatches each), from step {late} (late) and step {early} (early) on. For 64 experts two recorded layers lie side "
-             "by side, half the depth apart; for 32 devices each recorded device's rows are divided over two. So the most loaded expert has as "
+             "by side, at a distance of half the depth; for 32 devices each recorded device's rows are divided over two. So the most loaded expert has as "
              "many times the mean as recorded. Microbatches stand for iterations; every fourth one is a jump of 10 or 60 steps.",
              "- **Drawn loads**: `hecate-replay --synthesize` with the recording's skew, drift and device bias (late).",
-             "- **Who chooses by what**: owners, t and m of every policy come from loads recorded *before* those that are "
+             "- **Choices**: owners, t and m of every policy come from loads recorded *before* those that are "
              f"simulated. {plan.STEPS} iterations are simulated; the first, which has no forecast, is left out of means.",
              "- **Same program for all**: dense parts, sums, optimizer, counts and waves are hecate's under every policy. The rivals are their "
              "placement algorithms and collectives as [planner](planner.md) states them, not their code.",
@@ -64,13 +65,13 @@ def compose(page):
     page.section("Other policies", "Simulated", "GPT-MoE-S.")
     page.others()
     page.add("## Emulated and real", "", "Policies with real bytes over shaped links: [fssdp-emulated](../bench/results/fssdp-emulated.md). Two real nodes: "
-             "[fssdp-real-2x1](../bench/results/fssdp-real-2x1.md), [two-nodes](../bench/results/two-nodes.md). No GPU has been measured.")
+             "[fssdp-real-2x1](../bench/results/fssdp-real-2x1.md), [two-nodes](../bench/results/two-nodes.md). Several GPUs have not been measured.")
 
 
 VERDICT = [
     "- **Over EP** the paper's speedups are passed by far. That says more of the loads than of the systems: in the recording the most loaded "
     "expert has 11 to 13 times the mean and EP's fullest device 7 times, where the paper's own EP must have been better balanced. The "
-    "order of policies is what to compare.",
+    "order of policies is the point of comparison.",
     "- **Over the best baseline** A and B stay below the paper's means. The best baseline here is FlexMoE on most loads, whose copies are "
     "placed by the first simulated iterations, so younger than they would be on average; and the recording drifts slowly, the drawn loads more slowly still.",
     "- **1.2 times every rival**: so over EP, FasterMoE, SmartMoE, FlexMoE and FSSDP re-materialized; not over FSSDP with replicas kept, "
