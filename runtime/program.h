@@ -51,7 +51,7 @@ struct hrt_set {
                                 // the chunks that this rank holds, by number, and their gradients.
     size_t chunk_rounded;       // The same table of their rounded copies. 0: products read none.
     // Of programs that move experts (struct hrt_program, movement); else NULL.
-    const int32_t *owner;     // [layers][experts] first owners. NULL: hrt_expert_owner's.
+    const int32_t *owner;     // [layers][experts] first owners. NULL: hpl_even_owner's.
     const uint32_t *forecast; // [layers][world][experts] rows that each rank is expected to route
                               // in the first iteration. NULL: it has no replicas.
 };

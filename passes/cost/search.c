@@ -14,6 +14,7 @@
 #include "ir/setting.h"
 #include "passes/cost/parallel.h"
 #include "passes/cost/recorded.h"
+#include "runtime/plan/plan.h"
 #include "runtime/plan/reshard.h"
 #include "runtime/plan/slots.h"
 
@@ -125,14 +126,9 @@ int64_t hec_owned_bytes(const struct hec_costs *costs, bool spread) {
 
 // ---- owners
 
-// Consecutive experts, the first ranks one more where they do not divide: as the runtime does it
-// without a table.
 static void even_owners(int32_t *owner, int64_t layers, int32_t experts, int64_t devices) {
-    for (int64_t i = 0; i < layers * experts; i++) {
-        const int64_t e = i % experts, each = experts / devices, more = experts % devices;
-        owner[i] = (int32_t)(e < more * (each + 1) ? e / (each + 1)
-                                                   : more + (e - more * (each + 1)) / each);
-    }
+    for (int64_t i = 0; i < layers * experts; i++)
+        owner[i] = hpl_even_owner(i % experts, experts, devices);
 }
 
 // Chunks of all layers in turn, so that every device owns equally many also where a layer's experts do

@@ -9,13 +9,14 @@
 #include "runtime/cli/same.h"
 #include "runtime/params/init.h"
 #include "runtime/params/placement.h"
+#include "runtime/params/state.h"
 #include "runtime/store/checkpoint.h"
 #include "runtime/store/checkpoint_folder.h"
 #include "runtime/store/hf_folder.h"
 #include "runtime/store/hf_load.h"
 #include "runtime/store/weights.h"
+#include "runtime/train/create.h"
 #include "runtime/train/ranks.h"
-#include "runtime/train/state.h"
 
 // Losses against a teacher need one to be trained; an evaluation may go without.
 static bool check_teacher(const struct hrt_run *run, struct hrt_error *error) {

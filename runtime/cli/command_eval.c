@@ -5,9 +5,10 @@
 #include <stdio.h>
 
 #include "runtime/cli/command.h"
+#include "runtime/params/state.h"
+#include "runtime/train/create.h"
 #include "runtime/train/outputs.h"
 #include "runtime/train/ranks.h"
-#include "runtime/train/state.h"
 #include "runtime/train/trainer.h"
 
 static bool open_data(const struct hrt_run *run, struct hrt_data *data, struct hrt_error *error) {

@@ -2,10 +2,11 @@
 #include <stdio.h>
 
 #include "runtime/cli/command.h"
+#include "runtime/params/state.h"
 #include "runtime/store/hf_export.h"
 #include "runtime/store/hf_folder.h"
+#include "runtime/train/create.h"
 #include "runtime/train/ranks.h"
-#include "runtime/train/state.h"
 
 static bool check_arguments(const struct hrt_arguments *arguments, struct hrt_error *error) {
     if (!arguments->load)

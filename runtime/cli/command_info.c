@@ -3,14 +3,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/base/format.h"
 #include "runtime/cli/command.h"
 #include "runtime/device/device.h"
 #include "runtime/log/progress.h"
 #include "runtime/net/backend.h"
+#include "runtime/params/state.h"
 #include "runtime/params/tensor.h"
 #include "runtime/plan/policy.h"
 #include "runtime/train/memory.h"
-#include "runtime/train/state.h"
 
 enum { SYMBOL_WIDTH = 36, SHAPE_WIDTH = 28 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "files/files.h"
+#include "runtime/base/format.h"
 #include "runtime/cli/command.h"
 #include "runtime/log/progress.h"
 #include "runtime/net/link_rates.h"

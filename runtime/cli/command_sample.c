@@ -9,9 +9,10 @@
 
 #include "files/files.h"
 #include "runtime/cli/command.h"
+#include "runtime/params/state.h"
 #include "runtime/store/hf_folder.h"
+#include "runtime/train/create.h"
 #include "runtime/train/ranks.h"
-#include "runtime/train/state.h"
 
 // tokenizer.json of the folder that parameters come from; NULL: there is none.
 static const char *find_tokenizer(const struct hrt_arguments *arguments, char path[PATH_MAX]) {

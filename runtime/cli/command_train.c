@@ -22,6 +22,7 @@
 #include "runtime/log/tensorboard.h"
 #include "runtime/store/weights.h"
 #include "runtime/train/check_grad.h"
+#include "runtime/train/create.h"
 #include "runtime/train/ranks.h"
 #include "runtime/train/trainer.h"
 

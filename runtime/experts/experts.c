@@ -8,6 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/experts/layer.h"
+#include "runtime/plan/plan.h"
 
 // Hands out the block front to back; without a base it only counts.
 struct carve {
@@ -195,12 +196,6 @@ struct hrt_experts_bytes hrt_experts_bytes(const struct hrt_experts_shape *shape
     return lay_out(&none, shape, ranks);
 }
 
-int32_t hrt_expert_owner(int64_t expert, int64_t experts, int ranks) {
-    const int64_t each = experts / ranks, more = experts % ranks;
-    if (expert < more * (each + 1)) return (int32_t)(expert / (each + 1));
-    return (int32_t)(more + (expert - more * (each + 1)) / each);
-}
-
 static bool check(const struct hrt_experts_shape *shape, int ranks, struct hrt_error *error) {
     for (int s = 0; s < shape->sets; s++) {
         const struct hrt_experts_set *set = &shape->set[s];
@@ -220,7 +215,7 @@ static bool check(const struct hrt_experts_shape *shape, int ranks, struct hrt_e
 static void place_owners(struct hpl_plan *plan, int ranks) {
     for (int32_t e = 0; e < plan->experts; e++) {
         plan->first[e] = e;
-        plan->holder[e] = hrt_expert_owner(e, plan->experts, ranks);
+        plan->holder[e] = hpl_even_owner(e, plan->experts, ranks);
     }
     plan->first[plan->experts] = plan->experts;
 }

@@ -89,9 +89,6 @@ struct hrt_experts_shape {
     struct hrt_device *device; // Borrowed; NULL: the host.
 };
 
-// The rank that owns `expert`: consecutive experts, the first ranks one more where they do not divide.
-int32_t hrt_expert_owner(int64_t expert, int64_t experts, int ranks);
-
 // Bytes that hrt_experts_create takes on each of `ranks` ranks, of the host, of the device that the rows are on and of
 // both: all that this part ever uses.
 struct hrt_experts_bytes {

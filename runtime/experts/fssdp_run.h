@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "runtime/base/error.h"
-#include "runtime/train/state.h"
+#include "runtime/params/state.h"
 
 struct hrt_fssdp;
 

@@ -3,12 +3,12 @@
 
 #include <stdlib.h>
 
-#include "runtime/experts/experts.h"
+#include "runtime/plan/plan.h"
 
 static void fill(int32_t *owner, const struct hrt_set *set, int ranks) {
     for (int64_t chunk = 0; chunk < set->layers * set->experts; chunk++)
         owner[chunk] = set->owner ? set->owner[chunk]
-                                  : hrt_expert_owner(chunk % set->experts, set->experts, ranks);
+                                  : hpl_even_owner(chunk % set->experts, set->experts, ranks);
 }
 
 bool hrt_placement_create(struct hrt_placement *placement, const struct hrt_program *program,

@@ -18,7 +18,7 @@ struct hrt_placement {
     int32_t **owner; // [sets] of [layers][experts], ranks. NULL: every rank has all experts.
 };
 
-// The first owners: those that the compiler has chosen, or else hrt_expert_owner's; no table where every
+// The first owners: those that the compiler has chosen, or else hpl_even_owner's; no table where every
 // rank has all experts. The caller destroys it. False: out of memory.
 bool hrt_placement_create(struct hrt_placement *placement, const struct hrt_program *program,
                           int rank, struct hrt_error *error);

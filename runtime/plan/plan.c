@@ -1,6 +1,12 @@
 // plan.c: see plan.h.
 #include "runtime/plan/plan.h"
 
+int32_t hpl_even_owner(int64_t expert, int64_t experts, int64_t devices) {
+    const int64_t each = experts / devices, more = experts % devices;
+    if (expert < more * (each + 1)) return (int32_t)(expert / (each + 1));
+    return (int32_t)(more + (expert - more * (each + 1)) / each);
+}
+
 enum hpl_status hpl_plan_copy(struct hpl_plan *to, const struct hpl_plan *from) {
     const int32_t holders = from->first[from->experts];
     if (to->capacity < holders) return HPL_NO_ROOM;

@@ -8,7 +8,11 @@
 extern "C" {
 #endif
 
-// All of these write `to` in canonical form, and return HPL_NO_ROOM when it is too small; pure.
+// The device that owns `expert` where nobody has chosen another one: consecutive experts, the first devices one more
+// where they do not divide. Pure.
+int32_t hpl_even_owner(int64_t expert, int64_t experts, int64_t devices);
+
+// All that follow write `to` in canonical form, and return HPL_NO_ROOM when it is too small; pure.
 
 // Sets `to` to what `from` is.
 enum hpl_status hpl_plan_copy(struct hpl_plan *to, const struct hpl_plan *from);

@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 #include "runtime/base/error.h"
+#include "runtime/params/state.h"
 #include "runtime/sample/draw.h"
 #include "runtime/sample/words.h"
-#include "runtime/train/state.h"
 
 struct hrt_sampler {
     struct hrt_draw_rule rule;

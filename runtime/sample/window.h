@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "runtime/base/error.h"
+#include "runtime/params/state.h"
 #include "runtime/sample/draw.h"
-#include "runtime/train/state.h"
 
 // Of T positions at most. Zeroed with a state it is empty.
 struct hrt_window {

@@ -15,9 +15,9 @@
 #include "runtime/base/error.h"
 #include "runtime/net/comm.h"
 #include "runtime/params/placement.h"
+#include "runtime/params/state.h"
 #include "runtime/store/checkpoint_part.h"
 #include "runtime/store/weights.h"
-#include "runtime/train/state.h"
 
 struct json_t;
 

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 #include "runtime/base/error.h"
+#include "runtime/params/state.h"
 #include "runtime/params/tensor.h"
-#include "runtime/train/state.h"
 
 struct json_t;
 

@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "runtime/params/listing.h"
-#include "runtime/params/strips.h"
 #include "runtime/params/tensor.h"
 #include "runtime/store/hf_folder.h"
 #include "runtime/store/hf_names.h"
 #include "runtime/store/hf_needless.h"
 #include "runtime/store/hf_predictors.h"
+#include "runtime/store/strips.h"
 
 enum { SCALED = HRT_SCALED, TEXT = 160 }; // Bytes of a shape's text.
 

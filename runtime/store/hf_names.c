@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/params/mxfp4.h"
+#include "runtime/store/mxfp4.h"
 
 const struct hrt_hf_family *hrt_hf_family_of(const struct hrt_program *program) {
     const char *given = hrt_program_setting(program, "names.hf.family");

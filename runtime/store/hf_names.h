@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/store/hf_rules.h"
-#include "runtime/params/strips.h"
 #include "runtime/params/tensor.h"
 #include "runtime/program.h"
+#include "runtime/store/hf_rules.h"
+#include "runtime/store/strips.h"
 
 // What the layer that predicts a token more shares with the model, and folders hold twice.
 struct hrt_hf_copy {

@@ -9,8 +9,8 @@
 
 #include "runtime/params/listing.h"
 #include "runtime/params/safetensors_read.h"
-#include "runtime/params/strips.h"
 #include "runtime/params/tensor.h"
+#include "runtime/store/strips.h"
 
 struct reading {
     const struct hrt_placement *placement;

@@ -2,8 +2,8 @@
 #ifndef HECATE_RUNTIME_TRAIN_BIAS_H
 #define HECATE_RUNTIME_TRAIN_BIAS_H
 
+#include "runtime/params/state.h"
 #include "runtime/train/load_counts.h"
-#include "runtime/train/state.h"
 
 // bias[e] += rate * sign(mean load - load[e]), for every layer of every mixture that has a rate.
 // `loads` are the step's counts over all ranks, so every rank moves its copy alike: on the host `count`, on a device that

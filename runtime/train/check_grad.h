@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "runtime/base/error.h"
-#include "runtime/train/state.h"
+#include "runtime/params/state.h"
 
 // Compares the gradient of `draws` elements of every trainable parameter and layer (in a set: of
 // random experts) with differences of the loss on random tokens, and prints the worst relative

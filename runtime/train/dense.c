@@ -7,10 +7,10 @@
 
 #include "kernels/sum_squares/sum_squares.h"
 #include "runtime/base/error.h"
+#include "runtime/params/state.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/dense_jobs.h"
 #include "runtime/train/optimizer.h"
-#include "runtime/train/state.h"
 
 static bool is_dense(const struct hrt_param *param) {
     return param->set < 0 && param->trainable;

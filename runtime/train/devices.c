@@ -6,8 +6,8 @@
 
 #include "runtime/net/comm.h"
 #include "runtime/net/transport.h"
+#include "runtime/params/state.h"
 #include "runtime/train/ranks.h"
-#include "runtime/train/state.h"
 
 enum { WORDS = HRT_DEVICE_ADDRESS / sizeof(int64_t) };
 _Static_assert(HRT_DEVICE_ADDRESS % sizeof(int64_t) == 0, "addresses travel as whole numbers");

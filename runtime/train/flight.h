@@ -7,8 +7,8 @@
 
 #include "kernels/clip/clip.h"
 #include "runtime/base/error.h"
+#include "runtime/params/state.h"
 #include "runtime/train/load_counts.h"
-#include "runtime/train/state.h"
 
 // All of it HRT_OF_BOTH.
 struct hrt_flight {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/base/format.h"
 #include "runtime/device/device.h"
 #include "runtime/experts/fssdp_run.h"
 #include "runtime/net/transport.h"
@@ -12,24 +13,8 @@
 #include "runtime/train/dense.h"
 #include "runtime/train/muon.h"
 #include "runtime/train/ranks.h"
-#include "runtime/train/state.h"
 
 enum { OPTIMIZER_STATES = 2, TEXT_MAX = 512 };
-
-size_t hrt_state_params_bytes(const struct hrt_program *program) {
-    return (size_t)program->param_elements * (size_t)hrt_element_bytes(program->precision);
-}
-
-void hrt_format_bytes(char *out, size_t out_bytes, double bytes) {
-    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    int i = 0;
-    for (; bytes >= 1024 && i < 4; i++) bytes /= 1024;
-    snprintf(out, out_bytes, i == 0 ? "%.0f %s" : "%.1f %s", bytes, unit[i]);
-}
-
-size_t hrt_memory_ids_bytes(const struct hrt_program *program) {
-    return (size_t)(program->batch * program->positions) * sizeof(int32_t);
-}
 
 size_t hrt_memory_sums_bytes(const struct hrt_program *program) {
     int64_t tensors = 0;
@@ -63,7 +48,7 @@ int hrt_memory_list(const struct hrt_program *program, enum hrt_training trainin
     const struct places places = places_of(program, apart);
     const struct hrt_experts_bytes rows = hrt_ranks_moving_bytes(program);
     const size_t messages = program->executor ? program->executor->bytes((int)program->world) : 0;
-    const size_t shared = program->model_bytes + 2 * hrt_memory_ids_bytes(program) +
+    const size_t shared = program->model_bytes + 2 * hrt_state_ids_bytes(program) +
                           hrt_memory_sums_bytes(program) + rows.both;
     const struct hrt_memory_line all[] = {
         {"parameters", place, false, (double)places.params},

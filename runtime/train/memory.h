@@ -7,21 +7,15 @@
 #include <stdint.h>
 
 #include "runtime/base/error.h"
+#include "runtime/params/state.h"
 
-struct hrt_device;
-struct hrt_program;
-
-// Bytes of one microbatch's ids, and of the scratch of hrt_grad_norm.
-size_t hrt_memory_ids_bytes(const struct hrt_program *program);
+// Bytes of the scratch of hrt_grad_norm.
 size_t hrt_memory_sums_bytes(const struct hrt_program *program);
 
 // Whose memory. A program whose device is not apart has all of it on the host.
 enum hrt_memory_place { HRT_ON_HOST, HRT_ON_DEVICE, HRT_PINNED };
 
 enum { HRT_MEMORY_LINES = 13 };
-
-// What a run does with a program.
-enum hrt_training { HRT_NO_TRAINING, HRT_BY_ADAMW, HRT_BY_MUON };
 
 struct hrt_memory_line {
     const char *what;

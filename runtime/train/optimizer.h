@@ -8,9 +8,9 @@
 #include "runtime/base/error.h"
 #include "runtime/config/config.h"
 #include "runtime/device/graph.h"
+#include "runtime/params/state.h"
 #include "runtime/program.h"
 #include "runtime/train/muon.h"
-#include "runtime/train/state.h"
 
 struct hrt_dense;
 

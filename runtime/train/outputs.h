@@ -13,8 +13,8 @@
 #include "runtime/base/error.h"
 #include "runtime/data/teacher.h"
 #include "runtime/params/safetensors_write.h"
+#include "runtime/params/state.h"
 #include "runtime/train/entries.h"
-#include "runtime/train/state.h"
 
 struct hrt_output {
     const char *path; // Borrowed; NULL: nobody wants it.

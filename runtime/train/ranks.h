@@ -11,8 +11,8 @@
 #include "runtime/base/error.h"
 #include "runtime/experts/experts.h"
 #include "runtime/net/comm.h"
+#include "runtime/params/state.h"
 #include "runtime/program.h"
-#include "runtime/train/state.h"
 
 // Joins a state to the ranks of its program: creates what sends rows to experts, and tells the model
 // where the chunks are that this rank holds. Nothing to do in programs of one rank. Collective.

@@ -3,7 +3,7 @@
 #define HECATE_RUNTIME_TRAIN_TEACHER_H
 
 #include "runtime/data/data.h"
-#include "runtime/train/state.h"
+#include "runtime/params/state.h"
 
 // What is said of training sequence number `sequence`, or of validation window `window`, becomes that of sequence `index` of
 // `said`. Nothing to do where the program has no loss against a teacher, or there is none.

@@ -10,6 +10,7 @@
 #include "runtime/data/data.h"
 #include "runtime/experts/fssdp_run.h"
 #include "runtime/net/comm.h"
+#include "runtime/params/state.h"
 #include "runtime/profile/profile.h"
 #include "runtime/route/forced.h"
 #include "runtime/train/batch.h"
@@ -17,7 +18,6 @@
 #include "runtime/train/load_counts.h"
 #include "runtime/train/optimizer.h"
 #include "runtime/train/routers.h"
-#include "runtime/train/state.h"
 #include "runtime/train/watch.h"
 
 // Means of the losses that a program has by name, of training and of validation.

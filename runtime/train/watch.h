@@ -9,9 +9,9 @@
 #include "runtime/base/error.h"
 #include "runtime/experts/fssdp_run.h"
 #include "runtime/net/comm.h"
+#include "runtime/params/state.h"
 #include "runtime/plan/types.h"
 #include "runtime/train/load_counts.h"
-#include "runtime/train/state.h"
 
 // Of one rank. Times are those from where ranks last summed up their losses to where they do so now, evaluations and
 // checkpoints not counted.

@@ -29,11 +29,6 @@ uint64_t hrt_hash(uint64_t hash, const void *data, size_t bytes) {
     return hash;
 }
 
-int32_t hrt_expert_owner(int64_t expert, int64_t experts, int ranks) {
-    (void)expert, (void)experts, (void)ranks;
-    fuzz_broken("owners are given");
-}
-
 static void write_index(const char *folder, const void *data, size_t size) {
     char path[PATH_MAX];
     struct hrt_error error;

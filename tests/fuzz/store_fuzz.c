@@ -49,12 +49,6 @@ static const struct hrt_program program = {.name = "fuzz",
                                            .sets = 1,
                                            .set = &set};
 
-// In place of runtime/experts, which would bring the kernels along.
-int32_t hrt_expert_owner(int64_t expert, int64_t experts, int ranks) {
-    (void)expert, (void)experts, (void)ranks;
-    fuzz_broken("a program of one rank asks for no owner");
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     float values[ELEMENTS];
     memset(values, 0x7f, sizeof values);

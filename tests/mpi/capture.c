@@ -10,10 +10,10 @@
 #include <stdlib.h>
 
 #include "kernels/router/router.h"
+#include "runtime/params/state.h"
 #include "runtime/store/weights.h"
 #include "runtime/train/dense.h"
 #include "runtime/train/optimizer.h"
-#include "runtime/train/state.h"
 
 typeof(hrt_optimizer_step) __real_hrt_optimizer_step, __wrap_hrt_optimizer_step;
 

@@ -2,6 +2,7 @@
 //   loss = p^3 + p summed over both; of the first, plus 1 where p > edge, and slope * max(0, p - kink)
 // with one expert layer whose loads change at `edge`, too, if `seen`.
 #include "runtime/train/check_grad.h"
+#include "runtime/train/create.h"
 
 #include "tests/runtime/support/case.h"
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/params/state.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/dense.h"
 #include "runtime/train/optimizer.h"
-#include "runtime/train/state.h"
 #include "tests/runtime/ranks_case.h"
 
 enum { LAYERS = 3, WIDE = 5000, TINY = 3, LARGE = 1500001, UNUSED = 7, CHUNK = 11, EXPERTS = 2 };

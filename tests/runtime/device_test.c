@@ -1,16 +1,17 @@
 // Unit test of runtime/device, and of what the trainer does with memory that is not its own: the host, a device that is
 // apart (support/apart.h), and where there is CUDA a GPU as the emulator of tests/simt has it. All of them do the same.
 #include "runtime/device/device.h"
+#include "runtime/train/create.h"
 
 #include <jansson.h>
 #include <math.h>
 
 #include "runtime/base/random.h"
 #include "runtime/params/init.h"
+#include "runtime/params/state.h"
 #include "runtime/params/tensor.h"
 #include "runtime/store/checkpoint.h"
 #include "runtime/train/optimizer.h"
-#include "runtime/train/state.h"
 #include "tests/runtime/support/apart.h"
 #include "tests/runtime/support/case.h"
 

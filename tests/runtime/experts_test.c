@@ -2,6 +2,7 @@
 // ranks, works out alone which rows it must get and what must come back, and compares bits.
 #include "runtime/experts/experts.h"
 
+#include "runtime/plan/plan.h"
 #include "runtime/plan/share.h"
 #include "tests/runtime/ranks_case.h"
 
@@ -112,7 +113,7 @@ static void split_in_two(void *context, int set, int64_t layer, const struct hpl
 // The holders of an expert, ascending.
 static int holders_of(const struct test_case *c, int64_t e, int32_t holder[2]) {
     const int ranks = c->comm->size;
-    const int32_t owner = hrt_expert_owner(e, c->experts, ranks), other = (owner + 1) % ranks;
+    const int32_t owner = hpl_even_owner(e, c->experts, ranks), other = (owner + 1) % ranks;
     holder[0] = other < owner && c->replicas ? other : owner;
     holder[1] = other < owner ? owner : other;
     return c->replicas && ranks > 1 ? 2 : 1;
@@ -396,9 +397,9 @@ static void replicas_share_an_experts_rows(void **state) {
 static void owners_are_consecutive(void **state) {
     (void)state;
     const int32_t seven_on_three[7] = {0, 0, 0, 1, 1, 2, 2};
-    for (int e = 0; e < 7; e++) assert_int_equal(hrt_expert_owner(e, 7, 3), seven_on_three[e]);
-    for (int e = 0; e < 3; e++) assert_int_equal(hrt_expert_owner(e, 3, 8), e);
-    assert_int_equal(hrt_expert_owner(5, 6, 1), 0);
+    for (int e = 0; e < 7; e++) assert_int_equal(hpl_even_owner(e, 7, 3), seven_on_three[e]);
+    for (int e = 0; e < 3; e++) assert_int_equal(hpl_even_owner(e, 3, 8), e);
+    assert_int_equal(hpl_even_owner(5, 6, 1), 0);
 }
 
 static void too_many_rows_are_refused(void **state) {

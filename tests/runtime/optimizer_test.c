@@ -1,4 +1,5 @@
 // Unit test of runtime/train: the learning rate, AdamW over a program's parameters, the norm, clipping.
+#include "runtime/train/create.h"
 #include "runtime/train/optimizer.h"
 
 #include <float.h>

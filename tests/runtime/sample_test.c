@@ -1,5 +1,6 @@
 // Unit test of runtime/sample/sample: a bigram model whose table says what follows what.
 #include "runtime/sample/sample.h"
+#include "runtime/train/create.h"
 
 #include <math.h>
 

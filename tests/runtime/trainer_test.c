@@ -1,4 +1,5 @@
 // Unit test of runtime/train/trainer: what a step computes, on the bigram model in double.
+#include "runtime/train/create.h"
 #include "runtime/train/trainer.h"
 
 #include <malloc.h>

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "runtime/params/placement.h"
+#include "runtime/train/create.h"
 #include "runtime/train/ranks.h"
 
 struct model {

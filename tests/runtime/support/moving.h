@@ -4,8 +4,8 @@
 
 #include "runtime/experts/fssdp.h"
 #include "runtime/net/comm.h"
+#include "runtime/params/state.h"
 #include "runtime/program.h"
-#include "runtime/train/state.h"
 
 struct moving {
     struct hrt_comm *comm;

@@ -1,6 +1,6 @@
 // Threads take strips of tensors: a strip's bytes are read at once, and become elements a tile at a time, which stays
 // in the nearest cache while it is turned.
-#include "runtime/params/strips.h"
+#include "runtime/store/strips.h"
 
 #include <assert.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/params/mxfp4.h"
+#include "runtime/store/mxfp4.h"
 
 enum {
     ROWS =

@@ -1,7 +1,7 @@
 // The memory of a run: parameters, gradients, the optimizer's means and variances, the arena, one
-// microbatch. All of it is taken here, once, and given back at the end.
-#ifndef HECATE_RUNTIME_TRAIN_STATE_H
-#define HECATE_RUNTIME_TRAIN_STATE_H
+// microbatch. It is taken once and given back at the end (train/create.h).
+#ifndef HECATE_RUNTIME_PARAMS_STATE_H
+#define HECATE_RUNTIME_PARAMS_STATE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +13,9 @@
 #include "runtime/params/placement.h"
 #include "runtime/params/tensor.h"
 #include "runtime/program.h"
-#include "runtime/train/memory.h"
+
+// The optimizer of a run, or none.
+enum hrt_training { HRT_NO_TRAINING, HRT_BY_ADAMW, HRT_BY_MUON };
 
 // What a teacher says of sequences, [sequences, positions, entries] each; NULL: there is none.
 struct hrt_said {
@@ -45,13 +47,6 @@ struct hrt_state {
     struct hrt_snapshot *snapshot;
 };
 
-// Reserves zeroed memory and binds the model. Pages are only taken when they are touched: a run
-// that never computes gradients does not pay for them. `placement` and `comm` are borrowed until hrt_state_destroy. Programs of
-// several ranks meet each other's devices: there it is collective, and fails on all ranks (error->shared) if on one. NULL: the
-// program is of one rank.
-bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement,
-                      struct hrt_comm *comm, enum hrt_training training, struct hrt_error *error);
-
 // Takes memory for what a teacher says of a batch, `entries` for each token, and tells the model. Nothing to do for a program
 // without losses against one, or without entries.
 bool hrt_state_teach(struct hrt_state *state, int64_t entries, struct hrt_error *error);
@@ -59,11 +54,16 @@ bool hrt_state_teach(struct hrt_state *state, int64_t entries, struct hrt_error 
 // Tells the model where it finds what the teacher says of the calls that follow. Nothing to do where there is none.
 void hrt_state_tell(struct hrt_state *state, struct hk_teacher teacher);
 
-void hrt_state_destroy(struct hrt_state *state);
+// Gives back what hrt_state_teach took.
+void hrt_state_forget(struct hrt_state *state);
 
 // More zeroed memory of the device, which the caller gives back to it. The error says that there is not enough for `what`.
 bool hrt_state_take(struct hrt_state *state, enum hrt_memory memory, void **buffer, size_t bytes,
                     const char *what, struct hrt_error *error);
+
+// The same; `sparse`: only part of it will ever be touched.
+bool hrt_state_reserve(struct hrt_state *state, enum hrt_memory memory, void **buffer, size_t bytes,
+                       bool sparse, const char *what, struct hrt_error *error);
 
 // The losses of the first `batch` sequences of ids and targets (hrt_program, forward).
 struct hrt_losses hrt_state_forward(struct hrt_state *state, int64_t batch, double scale,
@@ -92,7 +92,7 @@ void hrt_state_hand_back(struct hrt_state *state, enum hrt_values values, void *
 // Bytes of one parameter-shaped buffer.
 size_t hrt_state_params_bytes(const struct hrt_program *program);
 
-// Writes "3.2 GiB" or the like.
-void hrt_format_bytes(char *out, size_t out_bytes, double bytes);
+// Bytes of one microbatch's ids.
+size_t hrt_state_ids_bytes(const struct hrt_program *program);
 
 #endif

@@ -1,5 +1,5 @@
 // From 4 bits to doubles.
-#include "runtime/params/mxfp4.h"
+#include "runtime/store/mxfp4.h"
 
 #include <math.h>
 

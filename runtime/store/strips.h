@@ -1,6 +1,6 @@
 // Elements of tensors of files, from the types that they are stored in to those of a program.
-#ifndef HECATE_RUNTIME_PARAMS_STRIPS_H
-#define HECATE_RUNTIME_PARAMS_STRIPS_H
+#ifndef HECATE_RUNTIME_STORE_STRIPS_H
+#define HECATE_RUNTIME_STORE_STRIPS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // MXFP4: blocks of 32 elements with 4 bits each and one scale (OCP Microscaling Formats, version 1.0).
-#ifndef HECATE_RUNTIME_PARAMS_MXFP4_H
-#define HECATE_RUNTIME_PARAMS_MXFP4_H
+#ifndef HECATE_RUNTIME_STORE_MXFP4_H
+#define HECATE_RUNTIME_STORE_MXFP4_H
 
 #include <stdint.h>
 

@@ -1,0 +1,112 @@
+// Takes the memory of a run from its device, and gives it back.
+#include "runtime/train/create.h"
+
+#include "runtime/experts/experts.h"
+#include "runtime/experts/fssdp_run.h"
+#include "runtime/net/transport.h"
+#include "runtime/params/rounded.h"
+#include "runtime/train/dense.h"
+#include "runtime/train/devices.h"
+#include "runtime/train/memory.h"
+#include "runtime/train/ranks.h"
+
+static void release(struct hrt_state *state, enum hrt_memory memory, void *buffer, size_t bytes) {
+    if (buffer) state->device.backend->give(&state->device, memory, buffer, bytes);
+}
+
+// Where experts live on several ranks, parameters keep their places, and a rank touches its own.
+static bool reserve_all(struct hrt_state *state, enum hrt_training training,
+                        struct hrt_error *error) {
+    const struct hrt_program *program = state->program;
+    const size_t params = hrt_state_params_bytes(program), batch = hrt_state_ids_bytes(program);
+    const size_t rounded = hrt_rounded_bytes(program);
+    const bool own = program->owned, part = own || program->dense_shard;
+    const bool ahead = hrt_device_is_apart(&state->device) && !program->world;
+    void *ids = NULL, *targets = NULL, *sums = NULL, *clipped = NULL;
+    const struct {
+        enum hrt_memory memory;
+        void **buffer;
+        size_t bytes;
+        bool sparse, wanted;
+        const char *what;
+    } all[] = {
+        {HRT_OF_BOTH, &state->model, program->model_bytes, false, true, "the model's tables"},
+        {HRT_OF_DEVICE, &state->values[HRT_PARAMETERS], params, own, true, "parameters"},
+        {HRT_OF_DEVICE, &state->values[HRT_GRADIENTS], params, own, true, "gradients"},
+        {HRT_OF_DEVICE, &state->arena, program->arena_bytes, false, true, "the arena's values"},
+        {HRT_OF_BOTH, &ids, batch, false, true, "token ids"},
+        {HRT_OF_BOTH, &targets, batch, false, true, "target ids"},
+        {HRT_OF_BOTH, &sums, hrt_memory_sums_bytes(program), false, true, "sums of squares"},
+        {HRT_OF_DEVICE, &clipped, sizeof *state->clipped, false, ahead, "the norm"},
+        {HRT_OF_DEVICE, &state->rounded, rounded, own, rounded, "parameters rounded to bf16"},
+        {HRT_OF_DEVICE, &state->values[HRT_MEANS], params, part, training, "the optimizer's means"},
+        {HRT_OF_DEVICE, &state->values[HRT_VARIANCES], params, part, training,
+         "the optimizer's variances"},
+    };
+    bool reserved = true;
+    for (size_t i = 0; reserved && i < sizeof all / sizeof *all; i++) {
+        if (!all[i].wanted) continue;
+        reserved = hrt_state_reserve(state, all[i].memory, all[i].buffer, all[i].bytes,
+                                     all[i].sparse, all[i].what, error);
+    }
+    state->ids = ids;
+    state->targets = targets;
+    state->sums = sums;
+    state->clipped = clipped;
+    return reserved;
+}
+
+// The emitted program finds its device in the model.
+static void bind_device(struct hrt_state *state) {
+    const struct hrt_program *program = state->program;
+    if (!hrt_device_is_apart(&state->device)) return;
+    char *model = state->model;
+    *(struct hrt_device **)(model + program->device_offset) = &state->device;
+    *(struct hkc_lane **)(model + program->lane_offset) = state->device.lane;
+}
+
+bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement,
+                      struct hrt_comm *comm, enum hrt_training training, struct hrt_error *error) {
+    const struct hrt_program *program = placement->program;
+    *state = (struct hrt_state){
+        .program = program,
+        .placement = placement,
+        .training = training,
+        .comm = program->world ? comm : NULL,
+    };
+    const int local = state->comm ? hrt_comm_local(comm) : 0;
+    const bool opened = hrt_device_open(&state->device, program, local, error);
+    bool created = hrt_devices_meet(state, opened, error) &&
+                   hrt_memory_check(&state->device, program, training, error) &&
+                   reserve_all(state, training, error);
+    if (state->comm && !error->shared) created = hrt_ranks_agree(state->comm, created, error);
+    if (!created) { // Ranks that have met part together.
+        hrt_state_destroy(state);
+        return false;
+    }
+    bind_device(state);
+    program->bind(state->model, state->values[HRT_PARAMETERS], state->values[HRT_GRADIENTS],
+                  state->arena);
+    if (program->bind_rounded) program->bind_rounded(state->model, state->rounded);
+    return true;
+}
+
+void hrt_state_destroy(struct hrt_state *state) {
+    const struct hrt_program *program = state->program;
+    const size_t params = hrt_state_params_bytes(program);
+    hrt_fssdp_destroy(state->fssdp); // Chunks may still be on their way to other ranks,
+    hrt_dense_destroy(state->dense); // and gradients.
+    release(state, HRT_OF_BOTH, state->model, program->model_bytes);
+    for (int i = 0; i < HRT_VALUES; i++) release(state, HRT_OF_DEVICE, state->values[i], params);
+    release(state, HRT_OF_DEVICE, state->rounded, hrt_rounded_bytes(program));
+    release(state, HRT_OF_DEVICE, state->arena, program->arena_bytes);
+    release(state, HRT_OF_BOTH, state->ids, hrt_state_ids_bytes(program));
+    release(state, HRT_OF_BOTH, state->targets, hrt_state_ids_bytes(program));
+    hrt_state_forget(state);
+    release(state, HRT_OF_BOTH, state->sums, hrt_memory_sums_bytes(program));
+    release(state, HRT_OF_DEVICE, state->clipped, sizeof *state->clipped);
+    hrt_experts_destroy(state->experts);
+    if (state->comm && state->comm->executor) state->comm->executor->close(state->comm);
+    hrt_device_close(&state->device);
+    *state = (struct hrt_state){.program = program};
+}
