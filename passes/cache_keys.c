@@ -170,9 +170,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return HEC_PASS_DONE;
 }
 
-const struct hec_pass hec_pass_cache_keys = {
-    .flag = "cache-keys",
-    .summary = "Keep keys and values of attention, so that a forward may go on with a sequence",
+const struct hec_pass_code hec_pass_cache_keys = {
     .applies = applies,
     .run = run,
 };

@@ -63,8 +63,6 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;
 }
 
-const struct hec_pass hec_pass_check_shapes = {
-    .flag = "check-shapes",
-    .summary = "Check every operation, and the arguments and results of @forward",
+const struct hec_pass_code hec_pass_check_shapes = {
     .run = run,
 };

@@ -454,8 +454,6 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return d.broken ? HEC_PASS_BROKEN : d.sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;
 }
 
-const struct hec_pass hec_pass_differentiate = {
-    .flag = "differentiate",
-    .summary = "Add @backward, and stash what it reads",
+const struct hec_pass_code hec_pass_differentiate = {
     .run = run,
 };

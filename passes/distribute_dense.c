@@ -163,9 +163,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;
 }
 
-const struct hec_pass hec_pass_distribute_dense = {
-    .flag = "distribute-dense",
-    .summary = "Say where gradients that all ranks have are complete",
+const struct hec_pass_code hec_pass_distribute_dense = {
     .applies = hec_has_ranks,
     .run = run,
 };

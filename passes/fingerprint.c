@@ -309,8 +309,6 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return HEC_PASS_DONE;
 }
 
-const struct hec_pass hec_pass_fingerprint = {
-    .flag = "fingerprint",
-    .summary = "Write down what each part of the program means, for checkpoints to compare",
+const struct hec_pass_code hec_pass_fingerprint = {
     .run = run,
 };

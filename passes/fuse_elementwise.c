@@ -349,8 +349,6 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return HEC_PASS_DONE;
 }
 
-const struct hec_pass hec_pass_fuse_elementwise = {
-    .flag = "fuse-elementwise",
-    .summary = "Join elementwise operations of one iteration space into one loop",
+const struct hec_pass_code hec_pass_fuse_elementwise = {
     .run = run,
 };

@@ -180,9 +180,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return HEC_PASS_DONE;
 }
 
-const struct hec_pass hec_pass_fuse_epilogue = {
-    .flag = "fuse-epilogue",
-    .summary = "Compute elementwise loops behind a GEMM on its blocks, while they are in cache",
+const struct hec_pass_code hec_pass_fuse_epilogue = {
     .applies = has_epilogues,
     .run = run,
 };

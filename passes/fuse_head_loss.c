@@ -163,9 +163,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;
 }
 
-const struct hec_pass hec_pass_fuse_head_loss = {
-    .flag = "fuse-head-loss",
-    .summary = "Compute logits and their loss by blocks of tokens, as parallel.logits says",
+const struct hec_pass_code hec_pass_fuse_head_loss = {
     .applies = applies,
     .run = run,
 };

@@ -153,9 +153,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return HEC_PASS_DONE;
 }
 
-const struct hec_pass hec_pass_fuse_swiglu = {
-    .flag = "fuse-swiglu",
-    .summary = "Make an expert's gated GEMMs one operation, where the target can",
+const struct hec_pass_code hec_pass_fuse_swiglu = {
     .applies = applies,
     .run = run,
 };

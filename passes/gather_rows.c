@@ -69,9 +69,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return HEC_PASS_DONE;
 }
 
-const struct hec_pass hec_pass_gather_rows = {
-    .flag = "gather-rows",
-    .summary = "Let experts' GEMMs read the rows of tokens by the route, where the target can",
+const struct hec_pass_code hec_pass_gather_rows = {
     .applies = gathers,
     .run = run,
 };

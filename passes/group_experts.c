@@ -189,8 +189,6 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;
 }
 
-const struct hec_pass hec_pass_group_experts = {
-    .flag = "group-experts",
-    .summary = "Turn experts into operations over rows grouped by expert",
+const struct hec_pass_code hec_pass_group_experts = {
     .run = run,
 };

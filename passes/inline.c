@@ -121,8 +121,6 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;
 }
 
-const struct hec_pass hec_pass_inline = {
-    .flag = "inline",
-    .summary = "Replace every call by the operations of its function",
+const struct hec_pass_code hec_pass_inline = {
     .run = run,
 };

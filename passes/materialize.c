@@ -116,9 +116,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return HEC_PASS_DONE;
 }
 
-const struct hec_pass hec_pass_materialize = {
-    .flag = "materialize",
-    .summary = "Insert where replicas of experts come, are read, and go",
+const struct hec_pass_code hec_pass_materialize = {
     .applies = hec_moves_experts,
     .run = run,
 };

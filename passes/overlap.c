@@ -380,9 +380,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return annotate_all(module, &sites, &movement) ? HEC_PASS_DONE : HEC_PASS_REFUSED;
 }
 
-const struct hec_pass hec_pass_overlap = {
-    .flag = "overlap",
-    .summary = "Start transfers of experts early and wait late; say what stays exposed",
+const struct hec_pass_code hec_pass_overlap = {
     .applies = hec_moves_experts,
     .run = run,
 };

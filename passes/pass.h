@@ -1,5 +1,5 @@
-// One pass, as data. passes/registry.c holds the table of all passes; pipelines given as text, the
-// list printed by --print-passes and the driver all read it.
+// One pass, as data. passes.def lists all.
+// The registry, the default pipeline, --print-passes and docs/ir.md follow from it.
 #ifndef HECATE_PASSES_PASS_H
 #define HECATE_PASSES_PASS_H
 
@@ -24,9 +24,8 @@ enum hec_pass_result {
     HEC_PASS_BROKEN,  // A fault of the compiler itself.
 };
 
-struct hec_pass {
-    const char *flag;                     // Name in a pipeline: "differentiate".
-    const char *summary;                  // One line, imperative, no full stop.
+// At the end of the pass's own file.
+struct hec_pass_code {
     const struct hec_pass_option *option; // Ended by a key of NULL; NULL: no options.
 
     // Whether the pass has anything to do in `module`; NULL: in every module. Where it has not,
@@ -38,33 +37,22 @@ struct hec_pass {
     enum hec_pass_result (*run)(MlirOperation module, const struct hec_pass_options *options);
 };
 
+// A row of passes.def.
+struct hec_pass {
+    const char *flag, *summary;
+    const struct hec_pass_code *code;
+};
+
 // The value given for `key`, or `fallback`.
 const char *hec_pass_option(const struct hec_pass_options *options, const char *key,
                             const char *fallback);
 
-extern const struct hec_pass hec_pass_check_shapes;
-extern const struct hec_pass hec_pass_fingerprint;
-extern const struct hec_pass hec_pass_group_experts;
-extern const struct hec_pass hec_pass_inline;
-extern const struct hec_pass hec_pass_simplify;
-extern const struct hec_pass hec_pass_use_bf16;
-extern const struct hec_pass hec_pass_fuse_head_loss;
-extern const struct hec_pass hec_pass_differentiate;
-extern const struct hec_pass hec_pass_recompute;
-extern const struct hec_pass hec_pass_cache_keys;
-extern const struct hec_pass hec_pass_distribute_experts;
-extern const struct hec_pass hec_pass_gather_rows;
-extern const struct hec_pass hec_pass_fuse_elementwise;
-extern const struct hec_pass hec_pass_store_bf16;
-extern const struct hec_pass hec_pass_fuse_swiglu;
-extern const struct hec_pass hec_pass_distribute_dense;
-extern const struct hec_pass hec_pass_shard;
-extern const struct hec_pass hec_pass_materialize;
-extern const struct hec_pass hec_pass_overlap;
-extern const struct hec_pass hec_pass_fuse_epilogue;
-extern const struct hec_pass hec_pass_verify_movement;
-extern const struct hec_pass hec_pass_select_kernels;
-extern const struct hec_pass hec_pass_place_buffers;
-extern const struct hec_pass hec_pass_prove_homes;
+#define HEC_PASS(id, ...) extern const struct hec_pass_code hec_pass_##id;
+#define HEC_PASS_AGAIN(flag)
+#define HEC_PASS_APART HEC_PASS
+#include "passes/passes.def"
+#undef HEC_PASS
+#undef HEC_PASS_AGAIN
+#undef HEC_PASS_APART
 
 #endif

@@ -63,7 +63,7 @@ static bool is_one_of(const char *words, const char *word, size_t length) {
 // One `key=value`; `r->at` moves behind it.
 static bool read_option(struct reader *r, struct hec_step *step) {
     const size_t key = name_length(r->at);
-    const struct hec_pass_option *option = step->pass->option;
+    const struct hec_pass_option *option = step->pass->code->option;
     while (option && option->key &&
            (strlen(option->key) != key || memcmp(option->key, r->at, key) != 0)) {
         option++;
@@ -213,11 +213,11 @@ static enum hec_pass_result run_upstream(struct hec_pipeline *pipeline, const ch
 static enum hec_pass_result run_step(struct hec_pipeline *pipeline, struct hec_step *step,
                                      MlirOperation module, const struct hec_pipeline_hooks *hooks) {
     const struct hec_pass *pass = step->pass;
-    step->idle = pass && pass->applies && !pass->applies(module);
+    step->idle = pass && pass->code->applies && !pass->code->applies(module);
     if (!step->idle) {
         const double start = now();
-        const enum hec_pass_result result =
-            pass ? pass->run(module, &step->options) : run_upstream(pipeline, step->text, module);
+        const enum hec_pass_result result = pass ? pass->code->run(module, &step->options)
+                                                 : run_upstream(pipeline, step->text, module);
         step->seconds = now() - start;
         if (result != HEC_PASS_DONE) return result;
     }

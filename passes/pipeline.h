@@ -1,6 +1,6 @@
 // A pipeline of passes, given as text, run from stage to stage.
 //
-//   struct hec_pipeline *pipeline = hec_pipeline_parse(context, HEC_PIPELINE_DEFAULT, &why);
+//   struct hec_pipeline *pipeline = hec_pipeline_parse(context, hec_pipeline_default, &why);
 //   enum hec_pass_result result = hec_pipeline_run(pipeline, module, 0, -1, &hooks);
 //   hec_pipeline_free(pipeline);
 #ifndef HECATE_PASSES_PIPELINE_H
@@ -11,12 +11,7 @@
 #include "passes/pass.h"
 
 // Of all programs: passes that do not apply to a module leave it as it is.
-#define HEC_PIPELINE_DEFAULT                                                                       \
-    "check-shapes,fingerprint,group-experts,inline,simplify,use-bf16,fuse-head-loss,"              \
-    "differentiate,simplify,"                                                                      \
-    "recompute,cache-keys,distribute-experts,gather-rows,fuse-elementwise,store-bf16,fuse-swiglu," \
-    "distribute-dense,"                                                                            \
-    "shard,materialize,overlap,fuse-epilogue,verify-movement,select-kernels,place-buffers"
+extern const char *const hec_pipeline_default;
 
 // One step. A step that is none of our passes is an upstream pipeline: `pass` is NULL.
 struct hec_step {
@@ -60,8 +55,8 @@ void hec_pipeline_print_times(const struct hec_pipeline *pipeline, FILE *out);
 
 // ---- registry.c
 
-// All passes, ended by NULL.
-extern const struct hec_pass *const hec_passes[];
+// All passes, ended by a row without flag.
+extern const struct hec_pass hec_passes[];
 const struct hec_pass *hec_pass_find(const char *flag, size_t length); // NULL when unknown.
 
 // Every pass with its options, one per line, and the default pipeline.

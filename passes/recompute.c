@@ -54,8 +54,6 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return HEC_PASS_DONE;
 }
 
-const struct hec_pass hec_pass_recompute = {
-    .flag = "recompute",
-    .summary = "Compute saved values again in @backward, as parallel.recompute says",
+const struct hec_pass_code hec_pass_recompute = {
     .run = run,
 };

@@ -131,9 +131,7 @@ static const struct hec_pass_option options_known[] = {
     {0},
 };
 
-const struct hec_pass hec_pass_select_kernels = {
-    .flag = "select-kernels",
-    .summary = "Operations that a kernel computes become calls of it",
+const struct hec_pass_code hec_pass_select_kernels = {
     .option = options_known,
     .run = run,
 };

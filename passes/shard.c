@@ -59,9 +59,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;
 }
 
-const struct hec_pass hec_pass_shard = {
-    .flag = "shard",
-    .summary = "Choose the first owners of experts, and how replicas move",
+const struct hec_pass_code hec_pass_shard = {
     .applies = hec_moves_experts,
     .run = run,
 };

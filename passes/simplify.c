@@ -333,8 +333,6 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return HEC_PASS_DONE;
 }
 
-const struct hec_pass hec_pass_simplify = {
-    .flag = "simplify",
-    .summary = "Merge equal operations, drop unused ones",
+const struct hec_pass_code hec_pass_simplify = {
     .run = run,
 };

@@ -233,9 +233,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return HEC_PASS_DONE;
 }
 
-const struct hec_pass hec_pass_store_bf16 = {
-    .flag = "store-bf16",
-    .summary = "Keep tensors of tokens as bf16, where target and program have them so",
+const struct hec_pass_code hec_pass_store_bf16 = {
     .applies = applies,
     .run = run,
 };

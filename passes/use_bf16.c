@@ -88,8 +88,6 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return HEC_PASS_DONE;
 }
 
-const struct hec_pass hec_pass_use_bf16 = {
-    .flag = "use-bf16",
-    .summary = "Let GEMMs read parameters rounded to bf16, where the program says so",
+const struct hec_pass_code hec_pass_use_bf16 = {
     .run = run,
 };

@@ -313,9 +313,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;
 }
 
-const struct hec_pass hec_pass_verify_movement = {
-    .flag = "verify-movement",
-    .summary = "Prove that experts are there when they are read, and that slots suffice",
+const struct hec_pass_code hec_pass_verify_movement = {
     .applies = hec_moves_experts,
     .run = run,
 };

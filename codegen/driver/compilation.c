@@ -36,7 +36,7 @@ MlirContext hec_driver_context(struct hec_compilation *c) {
 
 bool hec_make_pipeline(struct hec_compilation *c) {
     if (c->pipeline) return true;
-    const char *text = c->options->passes ? c->options->passes : HEC_PIPELINE_DEFAULT;
+    const char *text = c->options->passes ? c->options->passes : hec_pipeline_default;
     char *why = NULL;
     c->pipeline = hec_pipeline_parse(hec_driver_context(c), text, &why);
     if (!c->pipeline) fprintf(stderr, "hecatec: error: --passes: %s\n", why);

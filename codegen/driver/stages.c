@@ -21,7 +21,7 @@ void hec_stages_print(FILE *out) {
     for (int i = 0; i < FIXED_STAGES; i++) {
         if (fixed_stages[i].stage == STAGE_C) {
             fprintf(out, "and after each pass, by its name, the second use of one as NAME-2:\n  ");
-            fprintf(out, "%s\n", HEC_PIPELINE_DEFAULT);
+            fprintf(out, "%s\n", hec_pipeline_default);
         }
         fprintf(out, "%-8s %s\n", fixed_stages[i].name, fixed_stages[i].text);
     }

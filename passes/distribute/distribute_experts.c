@@ -140,9 +140,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return HEC_PASS_DONE;
 }
 
-const struct hec_pass hec_pass_distribute_experts = {
-    .flag = "distribute-experts",
-    .summary = "Send rows to the ranks of their experts, in waves",
+const struct hec_pass_code hec_pass_distribute_experts = {
     .applies = hec_has_ranks,
     .run = run,
 };

@@ -155,9 +155,7 @@ static const struct hec_pass_option options_known[] = {
     {0},
 };
 
-const struct hec_pass hec_pass_place_buffers = {
-    .flag = "place-buffers",
-    .summary = "Give every tensor a home, prove that none is overwritten",
+const struct hec_pass_code hec_pass_place_buffers = {
     .option = options_known,
     .run = run,
 };

@@ -494,8 +494,6 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     return hec_homes_prove(module) ? HEC_PASS_DONE : HEC_PASS_BROKEN;
 }
 
-const struct hec_pass hec_pass_prove_homes = {
-    .flag = "prove-homes",
-    .summary = "Prove by simulation that no value is overwritten before it is read",
+const struct hec_pass_code hec_pass_prove_homes = {
     .run = run,
 };

@@ -42,7 +42,7 @@ static void emit(MlirOperation module) {
 
 static void compile(MlirContext context, MlirOperation module, unsigned from) {
     char *why = NULL;
-    struct hec_pipeline *pipeline = hec_pipeline_parse(context, HEC_PIPELINE_DEFAULT, &why);
+    struct hec_pipeline *pipeline = hec_pipeline_parse(context, hec_pipeline_default, &why);
     const struct hec_pipeline_hooks hooks = {0};
     const int first = (int)(from % (unsigned)(hec_pipeline_steps(pipeline) + 1));
     const enum hec_pass_result result = hec_pipeline_run(pipeline, module, first, -1, &hooks);

@@ -78,7 +78,7 @@ static void refresh(void) {
     }
     char *why = NULL;
     program.context = hec_ir_context(count_errors, NULL);
-    program.pipeline = hec_pipeline_parse(program.context, HEC_PIPELINE_DEFAULT, &why);
+    program.pipeline = hec_pipeline_parse(program.context, hec_pipeline_default, &why);
     program.shard = hec_pipeline_find(program.pipeline, "shard");
     program.module = build(program.context);
     if (run(program.module, 0, program.shard) != HEC_PASS_DONE) fuzz_broken("the model compiles");

@@ -170,7 +170,7 @@ static int print_all(MlirOperation module, uint64_t seed, bool shared) {
 
 static struct hec_pipeline *pipeline_of(MlirContext context) {
     char *why = NULL;
-    struct hec_pipeline *pipeline = hec_pipeline_parse(context, HEC_PIPELINE_DEFAULT, &why);
+    struct hec_pipeline *pipeline = hec_pipeline_parse(context, hec_pipeline_default, &why);
     if (!pipeline) fprintf(stderr, "hecate-interpret: %s\n", why);
     free(why);
     return pipeline;

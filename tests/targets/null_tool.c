@@ -18,7 +18,7 @@ static void report(void *user, const char *file, unsigned line, unsigned column,
 
 static bool run_passes(MlirContext context, MlirOperation module) {
     char *why = NULL;
-    struct hec_pipeline *pipeline = hec_pipeline_parse(context, HEC_PIPELINE_DEFAULT, &why);
+    struct hec_pipeline *pipeline = hec_pipeline_parse(context, hec_pipeline_default, &why);
     if (!pipeline) {
         fprintf(stderr, "hec-null: error: %s\n", why);
         free(why);
