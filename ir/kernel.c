@@ -145,7 +145,7 @@ bool hec_is_panels(MlirStringRef layout) {
 
 // ---- building
 
-// The region of `epilogue` with the product's block as the first argument; gives the other inputs.
+// The region of `epilogue` with the GEMM's block as the first argument; gives the other inputs.
 static int take_epilogue(MlirOperation epilogue, MlirValue product, MlirRegion region,
                          MlirValue *input) {
     if (mlirOperationIsNull(epilogue)) return 0;

@@ -31,9 +31,9 @@ struct hec_cost {
 };
 
 struct hec_traits {
-    bool pure; // Same operands, same results, no effect: may be dropped, merged, computed again.
+    bool pure;        // Same operands, same results, no effect: may be dropped, merged, recomputed.
     bool elementwise; // May join a moe.fused region.
-    bool cheap;       // @backward may as well compute it again as keep its results.
+    bool cheap;       // @backward may as well recompute it as keep its results.
     unsigned adds;    // Bit i: the kernel can add result i to its destination instead of storing.
     unsigned
         in_place; // Bit i: result 0 may take the buffer of operand i (same type, its last use).

@@ -3,7 +3,7 @@
 // A tensor of bf16 holds numbers of f32, rounded when they were written. On targets with bf16_values, reading one is
 // reading an f32, for loops, sums, copies (which change one type into the other) and slots. A kernel has one form of
 // f32 and perhaps one of bf16, whose operands and results kernels.def lists under `values`: all of these are bf16 then,
-// and no others. On all targets moe.get may give the rounded copy of a parameter, for products that round.
+// and no others. On all targets moe.get may give the rounded copy of a parameter, for GEMMs that round.
 #ifndef HECATE_IR_VALUES_H
 #define HECATE_IR_VALUES_H
 

@@ -1,4 +1,4 @@
-// bf16: the upper half of a float, 8 bits of precision. Operands of products only: sums are float.
+// bf16: the upper half of a float, 8 bits of precision. Operands of GEMMs only: sums are float.
 #ifndef HECATE_KERNELS_BF16_H
 #define HECATE_KERNELS_BF16_H
 
@@ -16,7 +16,7 @@ typedef struct {
     uint16_t bits;
 } hk_bf16;
 
-// To the nearest, ties to even, as every product rounds its float operands: denormal numbers become
+// To the nearest, ties to even, as every GEMM rounds its float operands: denormal numbers become
 // 0 with their sign (the processor's instructions treat them so), too large ones infinity; NaN
 // stays NaN. Branch-free: loops over it vectorize.
 HK_EVERYWHERE hk_bf16 hk_bf16_round(float x) {

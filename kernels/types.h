@@ -2,7 +2,7 @@
 //
 // Rules for every kernel of this folder, so that the contracts need not repeat them:
 // - `_f32` and `_f64` name the same source built for float and double. f64 is the reference that
-//   gradient checks run. `_bf16` kernels round the operands of their products to bf16 and sum in
+//   gradient checks run. `_bf16` kernels round the operands of their GEMMs to bf16 and sum in
 //   float; float arrays go in and come out, only weights lie in memory as bf16.
 // - Arrays are dense and row major, sizes are elements, int64_t and not negative. A size of 0 is
 //   ordinary: sums over nothing are 0.

@@ -43,8 +43,8 @@ struct hec_rope {
 // What a parameter is to the model: bits.
 enum hec_role {
     HEC_ROLE_EMBEDDING = 1, // Its rows are looked up.
-    HEC_ROLE_HEAD = 2,      // A product by it gives logits, of any loss.
-    HEC_ROLE_ROUTER = 4,    // A product by it gives a router's logits.
+    HEC_ROLE_HEAD = 2,      // A GEMM by it gives logits, of any loss.
+    HEC_ROLE_ROUTER = 4,    // A GEMM by it gives a router's logits.
 };
 
 // One parameter of one call site; under a repeat it stands for `layers` tensors, one per iteration.
@@ -221,11 +221,11 @@ struct hec_setting {
 };
 
 // A loss that a model has besides that of its logits: the mean cross-entropy over the positions that predict a token, or
-// with what a teacher says of all positions.
+// with teacher entries of all positions.
 struct hec_named_loss {
     const char *name; // "mtp"
     double weight;
-    double temperature;             // Of what a teacher says; 0: tokens are predicted.
+    double temperature;             // Of teacher entries; 0: tokens are predicted.
     const struct hec_node *logits;  // [T, V]
     const struct hec_node *targets; // Of function `ahead`; NULL: those of the model's own logits.
     int64_t ahead;                  // Position t predicts token t + ahead.

@@ -1,4 +1,4 @@
-// What @backward computes again in place of fetching it. See passes/recompute.c.
+// What @backward recomputes in place of fetching it. See passes/recompute.c.
 #include "passes/again.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static const void *slot_key(MlirOperation op) { // Attributes are unique in a co
     return mlirOperationGetAttributeByName(op, HEC_STR("slot")).ptr;
 }
 
-// In forward, but for the stash; backward reads for the same products.
+// In forward, but for the stash; backward reads for the same GEMMs.
 static bool is_read_by_products(MlirValue rows) {
     for (MlirOpOperand use = mlirValueGetFirstUse(rows); !mlirOpOperandIsNull(use);
          use = mlirOpOperandGetNextUse(use)) {
@@ -129,7 +129,7 @@ static bool can_have(struct recompute *r, MlirValue v) {
     return *answer > 0;
 }
 
-// A stashed value that is computed again instead.
+// A stashed value that is recomputed instead.
 static bool is_dropped(struct recompute *r, MlirOperation stash) {
     const MlirOperation op = hec_defining(hec_stash_value(stash));
     return may_compute_again(r, op) && !hec_map_get(&r->observed, slot_key(stash)) &&

@@ -1,4 +1,4 @@
-// What @backward computes again in place of fetching it.
+// What @backward recomputes in place of fetching it.
 #ifndef HECATE_PASSES_AGAIN_H
 #define HECATE_PASSES_AGAIN_H
 

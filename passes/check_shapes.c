@@ -3,12 +3,12 @@
 //   before   IR from ir/build, or text read by --compile-from
 //   after    the same
 //
-// Why      IRDL cannot say that two operands share a dimension, that a product has one of the three
+// Why      IRDL cannot say that two operands share a dimension, that a GEMM has one of the three
 //          forms for which there are kernels, or that @forward has the arguments a program gets.
 // Needs    a module that MLIR's own verifier accepts.
 // Leaves   the module as it is. Every operation passes hec_op_verify; @forward takes ids, targets,
 //          scale and auxiliary_scale and returns loss, cross entropy, auxiliary loss and those that have names.
-// Reports  every fault in one run; "not yet" for products that would need a transpose.
+// Reports  every fault in one run; "not yet" for GEMMs that would need a transpose.
 #include "passes/pass.h"
 
 #include <stdlib.h>

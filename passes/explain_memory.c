@@ -286,7 +286,7 @@ static int64_t frozen_elements(MlirOperation module, bool states) {
     return elements;
 }
 
-// Bytes of the copies in bf16 that products of the fullest rank read.
+// Bytes of the copies in bf16 that GEMMs of the fullest rank read.
 static int64_t rounded_bytes(MlirOperation module) {
     int64_t bytes = 0;
     struct hec_ops ops = hec_ops_in(hec_module_body(module));

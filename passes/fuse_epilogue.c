@@ -1,17 +1,17 @@
-// fuse-epilogue: what is done to each element of a product's result is done while it is in cache.
+// fuse-epilogue: what is done to each element of a GEMM's result is done while it is in cache.
 //
 //   before   %u = moe.contract(%x, %w); ..; %h = moe.fused(%g, %u) {..}
 //   after    %u = moe.contract(%x, %w); %h = moe.fused(%g, %u) {epilogue = true, ..}
 //
-// Why      A product leaves a result of many rows, and the loop behind it would bring it back from
+// Why      A GEMM leaves a result of many rows, and the loop behind it would bring it back from
 //          memory. An epilogue works on a block of it as soon as that is finished, in the thread that
-//          made it: bias, activation, gate product, residual and their gradients are all the same.
+//          made it: bias, activation, gate GEMM, residual and their gradients are all the same.
 // Needs    a target with epilogues, and a module that verifies. Runs after the passes that put operations between others, as
-//          an epilogue stands right behind its product, and before verify-movement, which proves that
+//          an epilogue stands right behind its GEMM, and before verify-movement, which proves that
 //          what has risen finds the experts it reads.
-// Leaves   `epilogue` on loops that read a product's result element by element and need nothing else
-//          that is computed from it. Such a loop moves up to its product, and what it needs besides moves
-//          before the product, also products with their own epilogues. An elementwise operation that stood alone becomes a
+// Leaves   `epilogue` on loops that read a GEMM's result element by element and need nothing else
+//          that is computed from it. Such a loop moves up to its GEMM, and what it needs besides moves
+//          before the GEMM, also GEMMs with their own epilogues. An elementwise operation that stood alone becomes a
 //          moe.fused. The same numbers: no operation changes.
 // Reports  nothing.
 #include "ir/accessors.h"
@@ -26,10 +26,10 @@
 
 enum {
     OPERANDS_MAX = 4, // Of an elementwise operation.
-    RISE_MAX = 128,   // Operations that rise before a product for its epilogue.
+    RISE_MAX = 128,   // Operations that rise before a GEMM for its epilogue.
 };
 
-// The product among those that make operands of `op` that is computed last; null: there is none.
+// The GEMM among those that make operands of `op` that is computed last; null: there is none.
 static MlirOperation last_product(MlirOperation op) {
     MlirOperation last = {0};
     for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
@@ -72,7 +72,7 @@ static bool may_move(const struct rise *r, MlirOperation op) {
     return !mlirOperationEqual(op, r->product) && (free || hec_may_rise(r->stored, op));
 }
 
-// Adds `op` and what it needs. A product and its epilogue stay together: where one has to rise, both do, with
+// Adds `op` and what it needs. A GEMM and its epilogue stay together: where one has to rise, both do, with
 // what either needs. False: it can't be computed before `product`.
 static bool add(struct rise *r, MlirOperation op) {
     if (!stands_behind(op, r->product) || has_risen(r, op)) return true;

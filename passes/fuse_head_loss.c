@@ -6,7 +6,7 @@
 //            %loss, %lse, %block = moe.linear_cross_entropy(%x, %head, %targets, %scale); stash %block @logits
 //
 // Why      Logits of all tokens, and their gradient in the same place, are the largest array of a model with a large
-//          vocabulary. Backward computes them again, which is a third more arithmetic of the head.
+//          vocabulary. Backward recomputes them, which is a third more arithmetic of the head.
 // Needs    parallel.logits, a number of tokens; @forward without calls, and what rounds. Before differentiate, which
 //          so makes the gradient of the whole.
 // Leaves   no logits of all tokens. Slots that held them hold those of a block, and %x is observed, too: what the runtime wants to see
@@ -108,7 +108,7 @@ static void observe(struct hec_builder *b, MlirValue x, MlirOperation slot) {
     hec_build_op(b, HEC_OP_stash, 1, &x, 0, NULL, 1, &symbol);
 }
 
-// It stands where the product did, where it can: gradients of a parameter that several heads share are added in the same order
+// It stands where the GEMM did, where it can: gradients of a parameter that several heads share are added in the same order
 // as without this pass.
 static void fuse(const struct head *head, int64_t most) {
     const MlirOperation loss = head->loss, product = head->product;

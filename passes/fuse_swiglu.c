@@ -1,4 +1,4 @@
-// fuse-swiglu: two products of experts' rows and what gates one by the other are one operation.
+// fuse-swiglu: two GEMMs of experts' rows and what gates one by the other are one operation.
 //
 //   before   %g = moe.grouped_contract(%x, %w1, %f); %u = moe.grouped_contract(%x, %w3, %f)
 //            %h = moe.fused(%g, %u, %gate) { silu(g) u gate }
@@ -7,8 +7,8 @@
 // Why      One kernel has both sums of an element in the same thread: rows are loaded once, and what gates them reads
 //          no memory. Backward needs %g and %u, so they are still written.
 // Needs    a target with such a kernel; loops, so it runs behind fuse-elementwise, and their final types, so behind store-bf16.
-// Leaves   moe.swiglu, or moe.gathered_swiglu where the products gather. The same numbers: %h is computed from %g
-//          and %u as they are stored. Any other loop behind two products stays.
+// Leaves   moe.swiglu, or moe.gathered_swiglu where the GEMMs gather. The same numbers: %h is computed from %g
+//          and %u as they are stored. Any other loop behind two GEMMs stays.
 // Reports  nothing.
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ struct found {
     MlirValue scale;
 };
 
-// The factor of `product`, a moe.mul, that `other` is not; null: it is no such product.
+// The factor of `product`, a moe.mul, that `other` is not; null: it is no such GEMM.
 static MlirValue factor_beside(MlirValue product, MlirValue other) {
     const MlirOperation mul = hec_defining(product);
     if (!hec_op_is(mul, HEC_OP_mul)) return (MlirValue){0};
@@ -43,7 +43,7 @@ static bool gates(const struct hec_fused *loop, int b, int c, int scale) {
            mlirValueEqual(hec_silu_a(hec_defining(silu)), argument[b]);
 }
 
-// A product of experts' rows by a matrix, in the loop's block, whose operands are all of one type.
+// A GEMM of experts' rows by a matrix, in the loop's block, whose operands are all of one type.
 static bool is_first_product(MlirOperation op, MlirOperation loop) {
     struct hec_contract c;
     if (mlirOperationIsNull(op)) return false;
@@ -64,7 +64,7 @@ static bool are_alike(MlirOperation b, MlirOperation c) {
     return true;
 }
 
-// Nothing but a stash reads the product before the loop: stashes can move behind it.
+// Nothing but a stash reads the GEMM before the loop: stashes can move behind it.
 static bool is_read_behind(MlirOperation product, MlirOperation loop) {
     const MlirValue r = hec_product_r(product);
     for (MlirOpOperand use = mlirValueGetFirstUse(r); !mlirOpOperandIsNull(use);

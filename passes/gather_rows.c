@@ -1,14 +1,14 @@
-// gather-rows: products of experts read the rows of tokens where they lie.
+// gather-rows: GEMMs of experts read the rows of tokens where they lie.
 //
 //   before   %rows = moe.permute(%x, %pair, %slot); %h = moe.grouped_contract(%rows, %w, %first)
 //   after    %h = moe.gathered_contract(%x, %w, %first, %pair, %slot)
 //
-// Why      permute writes a row for each expert of a token, which products only read again. A product that reads rows
+// Why      permute writes a row for each expert of a token, which GEMMs only read again. A GEMM that reads rows
 //          through the route needs neither the time nor the memory for that, and backward needs no saved rows.
 // Needs    a target that gathers, and gradients: it runs behind recompute, which has backward permute what only
-//          products read.
-// Leaves   no permute whose result products of experts alone read, one as either operand. Where anything else reads
-//          the rows they are there, and products read them, too.
+//          GEMMs read.
+// Leaves   no permute whose result GEMMs of experts alone read, one as either operand. Where anything else reads
+//          the rows they are there, and GEMMs read them, too.
 // Reports  nothing.
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
-// A product with itself would gather both operands.
+// A GEMM with itself would gather both operands.
 static bool is_read_by_products(MlirValue rows) {
     for (MlirOpOperand use = mlirValueGetFirstUse(rows); !mlirOpOperandIsNull(use);
          use = mlirOpOperandGetNextUse(use)) {

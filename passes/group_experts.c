@@ -10,7 +10,7 @@
 //
 // Why      A dropless layer has exactly tokens x topk rows. Sorted by expert, an expert's body is
 //          IR like any other: differentiation, recomputation and fusion work on it unchanged. The
-//          gate weight is multiplied in before the last product, h * g @ w2 instead of (h @ w2) *
+//          gate weight is multiplied in before the last GEMM, h * g @ w2 instead of (h @ w2) *
 //          g: its gradient is then formed from values that are saved anyway, not from the experts'
 //          output.
 // Needs    the experts' function takes rows, first and the layer; one moe.experts per function.
@@ -44,7 +44,7 @@ static bool check(MlirOperation experts, MlirOperation func) {
     return sound;
 }
 
-// The product that makes the function's result; null when the result is anything else.
+// The GEMM that makes the function's result; null when the result is anything else.
 static MlirOperation last_product(MlirOperation func) {
     const MlirValue result = hec_operand(mlirBlockGetTerminator(hec_func_body(func)), 0);
     const MlirOperation op = hec_defining(result);

@@ -1,4 +1,4 @@
-// recompute: what is cheap to compute again is not saved.
+// recompute: what is cheap to recompute is not saved.
 //
 //   before   @forward: stash %s @mlp.s[%i], with %s = moe.silu(%a) and stash %a @mlp.a[%i]
 //            @backward: %s = moe.fetch @mlp.s[%i]
@@ -7,12 +7,12 @@
 // Why      Saved values are most of the arena, and reading one costs as much as computing a cheap
 //          operation whose operands are read anyway; after fusion it costs nothing at all.
 // Needs    the stashes of differentiate.
-// Leaves   hecate.flops_per_token, and a stash for every fetch. A value is computed again only from parameters, constants,
+// Leaves   hecate.flops_per_token, and a stash for every fetch. A value is recomputed only from parameters, constants,
 //          arguments and values that @backward can have without it: no slot is added.
-//          parallel.recompute says what is computed again. elementwise: elementwise operations. cheap: also movement of
-//          rows and norms, for less memory and more time. all: also products and attention, so that of a layer little
+//          parallel.recompute says what is recomputed. elementwise: elementwise operations. cheap: also movement of
+//          rows and norms, for less memory and more time. all: also GEMMs and attention, so that of a layer little
 //          more is kept than what comes into it, for a third more arithmetic. none: nothing. Of every policy but none:
-//          rows that only products of experts read, where the target gathers them (gather-rows), as that costs nothing.
+//          rows that only GEMMs of experts read, where the target gathers them (gather-rows), as that costs nothing.
 //          Kept in any case: what a router decides, which is small, and rows that other ranks' experts get: with all,
 //          distribute-experts sends these once more.
 // Reports  nothing.
@@ -25,7 +25,7 @@
 #include "ir/ops/head_loss.h"
 #include "passes/again.h"
 
-// Of products and attention, as the model means them: before anything is computed again.
+// Of GEMMs and attention, as the model means them: before anything is recomputed.
 static double flops_per_token(MlirOperation module) {
     double flops = 0;
     const struct hec_ops ops = hec_ops_below(module);

@@ -7,7 +7,7 @@
 //
 // Why      Which kernel it is, which sizes it gets, what it adds to and what it does with each block of
 //          its result is decided here, once for all that comes behind: homes, proofs, emission.
-// Needs    a module that verifies, with epilogues right behind their products.
+// Needs    a module that verifies, with epilogues right behind their GEMMs.
 // Leaves   hk.call for every operation of kernels.def. Loops (elementwise, moe.fused, sums that no kernel
 //          makes), calls of the runtime and accesses to symbols stay as they are. Sums that a kernel
 //          can make are calls with an operand to add to. Each gradient of experts is made once for each
@@ -39,7 +39,7 @@ static void separate(MlirOperation accumulate) {
 }
 
 // Gradients of experts lie in chunks, where only the operation that makes one can add to them: makes
-// one that two parameters share (the sum of two products, say) once for each.
+// one that two parameters share (the sum of two GEMMs, say) once for each.
 static void separate_all(MlirOperation module) {
     struct hec_ops ops = hec_ops_below(module);
     for (int k = 0; k < ops.count; k++) {
@@ -101,7 +101,7 @@ static void run_on(MlirOperation func, bool sums) {
         const MlirOperation maker = hec_defining(hec_operand(ops.op[k], operand));
         *hec_map_at(&added, maker.ptr) = (intptr_t)ops.op[k].ptr;
     }
-    // What goes away with its product, a sum or an epilogue, has no kernel of its own.
+    // What goes away with its GEMM, a sum or an epilogue, has no kernel of its own.
     MlirOperation *chosen = ops.op;
     int count = 0;
     for (int k = 0; k < ops.count; k++) {

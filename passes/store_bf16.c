@@ -6,7 +6,7 @@
 // Why      Activations, their gradients, saved values and rows take half of the memory and half of the time that moving
 //          them takes, and tensor cores multiply bf16. Arithmetic stays that of f32: who reads a value widens it,
 //          who writes one rounds it.
-// Needs    a target with bf16_values, and use-bf16 before it: `rounds` says which products multiply bf16.
+// Needs    a target with bf16_values, and use-bf16 before it: `rounds` says which GEMMs multiply bf16.
 // Leaves   bf16: tensors that have a dimension `batch` or `rows`, as far as their kernels have forms of bf16
 //          (kernels.def, values), with the loops, sums and slots between them, and the rows that ranks send each other. f32: parameters and their gradients,
 //          statistics of norms and attention, losses, and what is made of such values alone, as everything about routers.
@@ -34,7 +34,7 @@ struct types {
     bool found;               // Something more is.
 };
 
-// ---- deciding: from products that round and from embeddings to all that is made of their results
+// ---- deciding: from GEMMs that round and from embeddings to all that is made of their results
 
 static bool is_of_tokens(MlirType type) {
     if (!mlirTypeIsARankedTensor(type) || !mlirTypeIsAF32(mlirShapedTypeGetElementType(type)))
@@ -62,7 +62,7 @@ static bool reads_bf16(const struct types *s, MlirOperation op) {
     return false;
 }
 
-// Whether the kernel for `op` is to be called in its form of bf16: a product that rounds; another one that reads a value
+// Whether the kernel for `op` is to be called in its form of bf16: a GEMM that rounds; another one that reads a value
 // of bf16 or, as the rows of an embedding, makes one of none.
 static bool has_form(const struct types *s, MlirOperation op, const struct hec_kernel *kernel) {
     if (!*kernel->values) return false;

@@ -1,14 +1,14 @@
-// use-bf16: products read parameters rounded to bf16.
+// use-bf16: GEMMs read parameters rounded to bf16.
 //
 //   before   %w = moe.get @w : f32; %h = moe.contract(%x, %w)
 //   after    %w = moe.get @w : bf16; %h = moe.contract(%x, %w) {rounds = true}
 //
-// Why      A product in bf16 has twice the arithmetic and half the weights to read. What is rounded is
+// Why      A GEMM in bf16 has twice the arithmetic and half the weights to read. What is rounded is
 //          part of what the program means, so it stands in the IR, before gradients are taken.
-// Needs    @forward without calls, so that the operand of a product that is a parameter shows as one.
-// Leaves   in modules with train.precision = bf16, others as they were: `rounds` on every product with
+// Needs    @forward without calls, so that the operand of a GEMM that is a parameter shows as one.
+// Leaves   in modules with train.precision = bf16, others as they were: `rounds` on every GEMM with
 //          a parameter of f32 on its right, which it reads as the rounded copy, and on attention. The
-//          left operand stays f32 and is rounded as the product reads it; sums and results are f32.
+//          left operand stays f32 and is rounded as the GEMM reads it; sums and results are f32.
 //          Gradients of such operations round, too. Products of the router stay as they are, unless
 //          train.precision.router = bf16. Elementwise operations, norms, losses, gathers read f32.
 // Reports  nothing.
@@ -20,7 +20,7 @@
 #include "ir/ops/contract.h"
 #include "ir/setting.h"
 
-// Marks the products that `v`, logits of a router, are made of: elementwise operations may lie between.
+// Marks the GEMMs that `v`, logits of a router, are made of: elementwise operations may lie between.
 static void keep_products(MlirValue v, struct hec_map *kept) {
     const MlirOperation op = hec_defining(v);
     if (mlirOperationIsNull(op)) return;

@@ -3,7 +3,7 @@
 //
 // Buffers: `params` and `grads` have the same layout, `param_elements` elements of `precision`.
 // Every parameter (or chunk of a set) lies at a fixed offset; Adam's states use the same layout.
-// Parameters that products read in bf16 have a copy, rounded to nearest even, at the same offset in
+// Parameters that GEMMs read in bf16 have a copy, rounded to nearest even, at the same offset in
 // elements of a buffer of bf16: whoever changes parameters makes it anew (params/rounded.h).
 // The arena holds everything else: saved values and temporaries, `arena_bytes`, known when compiled.
 #ifndef HECATE_RUNTIME_PROGRAM_H
@@ -49,7 +49,7 @@ struct hrt_set {
     bool limited;               // The ranks drop rows of its experts together (hrt_drop).
     size_t chunks, chunk_grads; // Bytes into the model: tables of pointers, [layers][experts], of
                                 // the chunks that this rank holds, by number, and their gradients.
-    size_t chunk_rounded;       // The same table of their rounded copies. 0: products read none.
+    size_t chunk_rounded;       // The same table of their rounded copies. 0: GEMMs read none.
     // Of programs that move experts (struct hrt_program, movement); else NULL.
     const int32_t *owner;     // [layers][experts] first owners. NULL: hpl_even_owner's.
     const uint32_t *forecast; // [layers][world][experts] rows that each rank is expected to route
@@ -117,7 +117,7 @@ struct hrt_loss {
     size_t logits_offset; // As those of hrt_program.
     int64_t logits_rows;
     bool logits_bf16;
-    bool teacher; // It is against what a teacher says: no logits are kept, but
+    bool teacher; // It is against teacher entries: no logits are kept, but
     size_t
         losses_offset; // bytes into the arena: what each token lost, [batch, positions] of `precision`.
 };
@@ -152,7 +152,7 @@ struct hrt_program {
     int64_t batch;     // Most sequences of one call.
     int64_t param_elements;
     size_t arena_bytes;
-    double flops_per_token; // Forward and backward, products and attention only.
+    double flops_per_token; // Forward and backward, GEMMs and attention only.
 
     int params, sets, loads, settings, parts, losses;
     const struct hrt_param *param;

@@ -26,10 +26,10 @@ COLUMNS = 120
 HEADLESS = re.compile(r"(?:^|[.:;!] |, (?:and |but |or |so )?)(?:[Ww]hat|[Ww]hatever|[Ww]hoever|Who|[;:] who)\b(?! if\b)")
 OF_FRONT = re.compile(r"(?:^|[.:!?] )Of (?!course)")
 PRIVATE = {
-    "apart": "separate device memory", "are said|is said|was said|said to|said of": "reported, given",
+    "(?:is|are) (?:not )?apart": "separate device memory", "are said|is said|was said|said to|said of": "reported, given",
     "(?<!in )flight": "in flight", "lands?|landed": "completed", "wires?": "transport",
     "(?:a|the|over a|its) doubles? (?:of|for)|no double|doubles only": "fake", "picks": "top-k choices",
-    "(?<!dot )(?<!scalar )(?<!outer )products?(?! of exactness)": "GEMM",
+    "(?<!namespace )(?<!dot[ -])(?<!scalar )(?<!outer )products?(?! of exactness)": "GEMM",
     "computed again|computes? (?:it|them)? ?again": "recomputed", "signs? of life": "heartbeat",
     "what a teacher says|what the teacher says": "teacher entries", "experts choose tokens": "expert choice",
 }
@@ -62,7 +62,7 @@ def of_comments(path, text):
     for number, line in enumerate(text.splitlines(), 1):
         found = re.match(r"(?:[^\"']|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')*?(?:^|\s)%s (.*)" % mark, line)
         if found:
-            yield Line(path, number, re.sub(r"`[^`]*`", "`", found.group(1)), len(line))
+            yield Line(path, number, re.sub(r"`[^`]*`|\[[^\]]*\]", "`", found.group(1)), len(line))
 
 
 def of_python(path):

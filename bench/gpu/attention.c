@@ -1,4 +1,4 @@
-// Attention, as a share of the peak of products, and routers, whose time counts.
+// Attention, as a share of the peak of GEMMs, and routers, whose time counts.
 #include <stdio.h>
 
 #include "bench/gpu/gpu_bench.h"
@@ -43,7 +43,7 @@ static void time_attention(const struct gpu_bench *bench) {
                                          .vwidth = width,
                                          .causal = true,
                                          .scale = 0.088}};
-    // Half of the pairs of a causal attention; two products forward, five backward.
+    // Half of the pairs of a causal attention; two GEMMs forward, five backward.
     const double flops = 2 * (double)(batch * heads * width) * (double)(positions * positions);
     struct gpu_case of = {.arguments = &x, .name = "sdpa_bf16", .launch = forward, .flops = flops};
     snprintf(of.sizes, sizeof of.sizes, "%lld x %lld, %lld heads of %lld", (long long)batch,

@@ -3,7 +3,7 @@ nothing of this project, and packs it into FOLDER.tar.xz (BUILD/gpu-bundle). --q
 program only.
 
     run.sh              what to run there: `run.sh OUT [SECONDS] [PART...]`
-    tests/ bin/         tests of kernels, gpu_bench, the tuner of products
+    tests/ bin/         tests of kernels, gpu_bench, the tuner of GEMMs
     programs/NAME/      a program of target cuda, its arguments (case.json), and what the same model did on target cpu
     lib/                libraries; libhecate_kernels_cuda.so has all kernels, so that a kernel can be changed and built there
     src/                the sources of kernels, and a Makefile that builds them with nvcc alone

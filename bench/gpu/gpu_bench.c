@@ -1,4 +1,4 @@
-// gpu_bench [--tiny] [PART]: times the kernels of target cuda, as shares of the copy bandwidth and of the peak of products that
+// gpu_bench [--tiny] [PART]: times the kernels of target cuda, as shares of the copy bandwidth and of the peak of GEMMs that
 // were measured before. Status 77: there is no GPU.
 #include "bench/gpu/gpu_bench.h"
 
@@ -82,7 +82,7 @@ static void copy(struct hkc_lane *lane, const void *arguments) {
     gpu_check(cudaMemcpyAsync(x->to, x->from, x->bytes, cudaMemcpyDefault, lane->stream), "a copy");
 }
 
-// What products are measured by: the best dense product of bf16 that is known on this device, cuBLAS's or ours.
+// What GEMMs are measured by: the best dense GEMM of bf16 that is known on this device, cuBLAS's or ours.
 struct product {
     hk_bf16 *a, *b, *c;
     struct hk_matmul_dims dims;

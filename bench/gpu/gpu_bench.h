@@ -43,7 +43,7 @@ int32_t *gpu_starts(int64_t count, int64_t each);
 void gpu_free_all(void);
 
 // A case: `launch` asks for the kernel once. One of `bytes` and `flops` says what it is measured by: the copy bandwidth or
-// the peak of products. The other is 0.
+// the peak of GEMMs. The other is 0.
 struct gpu_case {
     const char *name;
     char sizes[64];

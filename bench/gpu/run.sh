@@ -3,7 +3,7 @@
 #
 #   right    every kernel against its reference in double precision; programs against target cpu, to the bit where they run twice
 #   fast     each kernel beside PyTorch's; steps of models that fill a GPU, with a profile; the same models by PyTorch
-#   why      memory errors and races (compute-sanitizer), counters (ncu), the table of cuBLASLt's products
+#   why      memory errors and races (compute-sanitizer), counters (ncu), the table of cuBLASLt's GEMMs
 #
 # A PART may also be a pattern of names of steps: run.sh OUT 'speed-*' 'steps-*'. Parts run in this order, most valuable steps first, for SECONDS (540) in all. Each step has a limit, and is skipped where less
 # time is left than it needs. A line of OUT/results.tsv is written behind each step: name, result, seconds, its last line. Results:

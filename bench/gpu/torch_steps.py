@@ -4,7 +4,7 @@
 
 Attention is scaled_dot_product_attention (flash), experts are torch._grouped_mm over rows sorted by expert, AdamW is the
 fused one, and each layer is compiled. Prints one line: tokens a second, the median of the steps. Status 77: there is no
-PyTorch with CUDA and grouped products here. Never run so far: no GPU was at hand when it was written."""
+PyTorch with CUDA and grouped GEMMs here. Never run so far: no GPU was at hand when it was written."""
 import argparse
 import statistics
 import sys

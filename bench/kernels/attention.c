@@ -1,4 +1,4 @@
-// Attention forward and backward, float and bf16; flops count the two products forward and five
+// Attention forward and backward, float and bf16; flops count the two GEMMs forward and five
 // backward, halved when causal.
 #include "bench/kernels/bench.h"
 

@@ -67,7 +67,7 @@ struct bench_product {
     int64_t m, n, k;
     float *a, *b, *c;
 };
-// `count` independent products of one shape; one for a plain product.
+// `count` independent GEMMs of one shape; one for a plain GEMM.
 void bench_rivals(const char *op, enum bench_form form, const char *shape,
                   const struct bench_product *products, int count);
 void bench_rivals_bf16(const char *op, const char *shape, int64_t m, int64_t n, int64_t k,

@@ -1,4 +1,4 @@
-// The products by expert, float and bf16. 64 experts: their weights do not fit into any cache, as in
+// The GEMMs by expert, float and bf16. 64 experts: their weights do not fit into any cache, as in
 // training.
 #include "bench/kernels/bench.h"
 

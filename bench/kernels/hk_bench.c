@@ -1,6 +1,6 @@
 // hk_bench [--threads=N] [--rounds=N] [PART ...]: how fast the kernels are on this machine, as GF/s and
 // as share of the measured multiply-add peak, next to oneDNN and libxsmm where the build found them.
-// `table` is the products in short, without rivals. Without parts, everything. OMP_NUM_THREADS and
+// `table` is the GEMMs in short, without rivals. Without parts, everything. OMP_NUM_THREADS and
 // HECATE_ISA apply.
 #include "bench/kernels/bench.h"
 

@@ -1,4 +1,4 @@
-// The plain products by shape, rows and precision: in full next to rivals, or in short as one table.
+// The plain GEMMs by shape, rows and precision: in full next to rivals, or in short as one table.
 #include "bench/kernels/bench.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-// The same products by oneDNN, and those of form nn by libxsmm, many of them shared out to the
+// The same GEMMs by oneDNN, and those of form nn by libxsmm, many of them shared out to the
 // threads. HK_BENCH_DNNL and HK_BENCH_XSMM say what is there.
 #include "bench/kernels/bench.h"
 
@@ -37,7 +37,7 @@ static void run_dnnl(void *context) {
 #ifdef HK_BENCH_XSMM
 #include <libxsmm.h>
 
-// libxsmm's dispatched kernels are for small products: tiles of 64 rows by 64 columns, shared out
+// libxsmm's dispatched kernels are for small GEMMs: tiles of 64 rows by 64 columns, shared out
 // to the threads, each running over all of K in one call. Column major: operands are exchanged.
 static void run_xsmm(void *context) {
     const struct rivalry *r = context;

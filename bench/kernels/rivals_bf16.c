@@ -1,4 +1,4 @@
-// The same products by oneDNN with bf16 operands that are rounded already, weights in the layout it
+// The same GEMMs by oneDNN with bf16 operands that are rounded already, weights in the layout it
 // chooses, float results: less work than ours, which rounds on the way in.
 #include "bench/kernels/bench.h"
 
@@ -43,7 +43,7 @@ static dnnl_memory_desc_t matrix(int64_t rows, int64_t columns, dnnl_data_type_t
     return desc;
 }
 
-// Each product has its own memory, scratchpad included: primitives may then be shared by threads.
+// Each GEMM has its own memory, scratchpad included: primitives may then be shared by threads.
 // Any bits do as bf16 numbers: speed does not depend on them.
 static dnnl_exec_arg_t argument(int index, dnnl_primitive_desc_t desc, dnnl_query_t what,
                                 dnnl_engine_t engine) {

@@ -1,4 +1,4 @@
-// Epilogues: the loop behind a product as a function that the product calls for each block of its
+// Epilogues: the loop behind a GEMM as a function that the GEMM calls for each block of its
 // result.
 #include "codegen/c/ops.h"
 #include "ir/kernel.h"

@@ -16,7 +16,7 @@ struct hec_loops hec_loops_of(struct hec_tensor space, int types, const MlirType
 // Those of a nest that has been made.
 struct hec_loops hec_loops_of_nest(struct hec_nest nest);
 
-// Two loops over a block of a product's result: its first `rows` dimensions, the others. Tensors that
+// Two loops over a block of a GEMM's result: its first `rows` dimensions, the others. Tensors that
 // are accessed have all dimensions of either, or none.
 struct hec_loops hec_loops_of_block(struct hec_tensor space, int rows);
 

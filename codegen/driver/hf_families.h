@@ -20,7 +20,7 @@ struct hec_hf_family {
     enum hec_hf_norm norm;
     const char *norm_flag; // A key: whether there are such norms. NULL: there are.
     const char *bias;      // A key: whether what makes queries, keys and values has biases.
-    bool bias_out;         // With it the product behind attention has one, too.
+    bool bias_out;         // With it the GEMM behind attention has one, too.
     bool window_by_flag;   // A window counts where use_sliding_window says so.
     // Which layers have the window: all; those that layer_types names, or from max_window_layers on; or those that are
     // named, as versions of transformers differ in what they take otherwise.

@@ -48,7 +48,7 @@ struct hec_hf_model {
     int64_t rotated;     // The same in elements, the first ones.
     const char *scaling; // Of rope, as the language writes it; NULL: none.
     const char *act;     // "silu"
-    // Of experts whose products are clamped, and have biases as the router has: the largest value, and a factor in the sigmoid.
+    // Of experts whose GEMMs are clamped, and have biases as the router has: the largest value, and a factor in the sigmoid.
     double limit, alpha; // 0: not so.
     int64_t experts, topk, expert_width;
     int64_t shared_width; // 0: no shared expert.

@@ -264,7 +264,7 @@ static const char *read_dtype(struct hec_hf_config *config, const char *usual) {
     return hec_hf_text(config, hec_hf_has(config, "dtype") ? "dtype" : "torch_dtype", usual);
 }
 
-// What no model of ours computes: layers that differ in more than experts and windows, biases of all products.
+// What no model of ours computes: layers that differ in more than experts and windows, biases of all GEMMs.
 static void refuse_others(struct hec_hf_config *config) {
     if (json_object_size(json_object_get(config->root, "per_layer_config")) > 0)
         hec_hf_refuse(config, "per_layer_config", "must be empty: layers have one config");

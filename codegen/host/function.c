@@ -20,7 +20,7 @@ struct hec_alias {
     int scope; // Block that declares it; 0: out of scope.
 };
 
-// `rows` of each number of picks (hec_function_end).
+// `rows` of each number of top-k choices (hec_function_end).
 static void reserve_rows(struct hec_emitter *e, struct hec_idents *names) {
     const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
     for (int i = 0; i < all.count; i++) {

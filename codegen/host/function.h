@@ -7,7 +7,7 @@
 
 struct hec_function *hec_function_begin(struct hec_emitter *e, const char *name,
                                         MlirStringRef group);
-// A function whose temporaries are those of the current one: what a product does with a block.
+// A function whose temporaries are those of the current one: what a GEMM does with a block.
 struct hec_function *hec_function_begin_block(struct hec_emitter *e);
 // A function for a device, which knows nothing but its parameters.
 struct hec_function *hec_function_begin_device(struct hec_emitter *e);

@@ -8,7 +8,7 @@ void hec_model_struct(struct hec_emitter *e, struct hec_writer *out);
 // Where each expert's parameters lie in its chunk.
 void hec_model_offsets(struct hec_emitter *e, struct hec_writer *out);
 void hec_model_bind(struct hec_emitter *e, struct hec_writer *out);
-// Nothing where no product rounds (hec_has_rounded).
+// Nothing where no GEMM rounds (hec_has_rounded).
 void hec_model_bind_rounded(struct hec_emitter *e, struct hec_writer *out);
 
 #endif

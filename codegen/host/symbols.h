@@ -10,7 +10,7 @@ struct hec_ops hec_symbols(struct hec_emitter *e, enum hec_op kind);
 const char *hec_member(struct hec_emitter *e, MlirOperation symbol); // Of struct param or saved.
 bool hec_in_set(MlirOperation param);
 MlirOperation hec_set_of(struct hec_emitter *e, MlirOperation param); // Null: none.
-// Whether products read a bf16 copy of a parameter; of a set: of one of its experts' parameters.
+// Whether GEMMs read a bf16 copy of a parameter; of a set: of one of its experts' parameters.
 bool hec_is_rounded(struct hec_emitter *e, MlirOperation symbol);
 bool hec_has_rounded(struct hec_emitter *e);                       // Of any.
 const char *hec_experts(struct hec_emitter *e, MlirOperation set); // The constant for its experts.
@@ -31,7 +31,7 @@ int hec_bucket_index(struct hec_emitter *e, MlirOperation op);
 MlirOperation hec_step_loads_of(struct hec_emitter *e, MlirOperation set);
 bool hec_counts_steps(struct hec_emitter *e); // Whether losses are per batch.
 bool hec_has_noise(struct hec_emitter *e);    // Whether routers have jitter, or values dropout.
-bool hec_has_teacher(struct hec_emitter *e);  // Whether losses are against what a teacher says.
+bool hec_has_teacher(struct hec_emitter *e);  // Whether losses are against teacher entries.
 bool hec_has_movement(struct hec_emitter *e); // Whether experts move.
 
 #endif

@@ -57,7 +57,7 @@ static MlirValue build_sum(struct hec_scope *scope, struct hec_span at, MlirValu
     return hec_build_one(scope, HEC_OP_add, 2, in, 0, NULL);
 }
 
-// The cross-entropy of logits with what a teacher says. The runtime reads what the tokens lose in the slot.
+// The cross-entropy of logits with teacher entries. The runtime reads what the tokens lose in the slot.
 static MlirValue build_distill(struct hec_scope *scope, const struct hec_named_loss *loss,
                                MlirStringRef slot, MlirValue scale) {
     const MlirContext c = scope->build->context;

@@ -61,7 +61,7 @@ static int add_group(const struct hec_build *build, int attributes, MlirNamedAtt
     return attributes;
 }
 
-// The experts' fractions of the picks, which the auxiliary loss weighs mean scores with.
+// The experts' fractions of the top-k choices, which the auxiliary loss weighs mean scores with.
 static MlirValue build_fractions(struct hec_scope *scope, const struct hec_moe *moe,
                                  MlirOperation router, MlirType type) {
     const struct hec_build *build = scope->build;

@@ -32,7 +32,7 @@ struct hec_build {
     MlirOperation module;
     MlirType real, i32, index;
     int64_t batch, world; // Sequences of a microbatch; ranks.
-    int64_t group;        // Sequences that picks are counted over; 0: all of an iteration.
+    int64_t group;        // Sequences that top-k choices are counted over; 0: all of an iteration.
     struct hec_map value; // struct hec_node -> the pointer of its MlirValue
     struct hec_map loop;  // struct hec_loop -> its scf.for
     struct hec_map

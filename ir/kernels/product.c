@@ -1,4 +1,4 @@
-// Products: which of the three matrix products a contraction is, told by dimension names.
+// GEMMs: which of the three GEMMs a contraction is, told by dimension names.
 #include "ir/accessors.h"
 #include "ir/kernels/choose.h"
 #include "ir/ops/contract.h"

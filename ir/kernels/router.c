@@ -1,4 +1,4 @@
-// Routers, and which row each of their picks takes.
+// Routers, and which row each of their top-k choices takes.
 #include "ir/accessors.h"
 #include "ir/kernels/choose.h"
 #include "ir/ops/rule.h"

@@ -200,7 +200,7 @@ static void gradient_sdpa(struct hec_gradient *g, MlirOperation op) {
     hec_rule_add(g, sinks, hec_rule_build(g, HEC_OP_sinks_grad, 4, of_sinks));
 }
 
-// Two products, scores and values, over the keys each query sees: half of them on average when
+// Two GEMMs, scores and values, over the keys each query sees: half of them on average when
 // causal, of a chunk where there are chunks, at most `window`.
 static double flops_sdpa(MlirOperation op) {
     const struct hec_tensor q = hec_tensor_at(hec_attention_q(op)),

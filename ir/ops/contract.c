@@ -1,6 +1,6 @@
 // moe.contract, moe.grouped_contract and moe.gathered_contract. The dimensions of a, b and r fall into three groups, each
 // in two of the three tensors; what the result lacks is summed. With the group of experts set aside,
-// a grouped product is the same thing.
+// a grouped GEMM is the same thing.
 #include "ir/ops/contract.h"
 
 #include "ir/accessors.h"
@@ -30,7 +30,7 @@ static struct hec_tensor dims_shared(const struct hec_tensor *t, const struct he
     return dims;
 }
 
-// Where nothing is summed, one operand is a vector whose other use was a product with the other
+// Where nothing is summed, one operand is a vector whose other use was a GEMM with the other
 // operand as an n x 1 matrix: NT keeps that view of it.
 static bool match(const struct hec_tensor *a, const struct hec_tensor *b,
                   const struct hec_tensor *r, struct hec_contract *c) {
@@ -128,14 +128,14 @@ static bool check_dims(MlirOperation op, const struct hec_tensor t[3]) {
     return true;
 }
 
-// Where values may be bf16, a product that `rounds` can have all in bf16 but the gradient of a parameter.
+// Where values may be bf16, a GEMM that `rounds` can have all in bf16 but the gradient of a parameter.
 static bool is_kept(MlirOperation op, MlirType a, MlirType b, MlirType r,
                     enum hec_contract_form form) {
     return hec_target_of(op)->bf16_values && hec_any_rounds(op) && mlirTypeIsABF16(a) &&
            mlirTypeIsABF16(b) && (form == HEC_CONTRACT_TN ? mlirTypeIsAF32(r) : mlirTypeIsABF16(r));
 }
 
-// One type of reals. A product that `rounds` is one of f32, whose operands become bf16 on the way in:
+// One type of reals. A GEMM that `rounds` is one of f32, whose operands become bf16 on the way in:
 // a parameter is read as the copy that has been rounded already; TN multiplies no parameter.
 static bool check_elements(MlirOperation op, enum hec_contract_form form) {
     const bool rounds = hec_any_rounds(op);
@@ -180,7 +180,7 @@ static bool verify_contract(MlirOperation op) {
     return false;
 }
 
-// `rows` is the M of the product; which tensor has the experts follows from that.
+// `rows` is the M of the GEMM; which tensor has the experts follows from that.
 static bool verify_grouped(MlirOperation op) {
     struct hec_tensor t[3];
     rows_of(op, t);
@@ -226,8 +226,8 @@ static struct hec_cost cost(MlirOperation op) {
     return cost;
 }
 
-// Adds the product of `p` and `q` to the gradient of `v`. The left operand is the one that has v's
-// first dimension (after the experts'), so that no product needs a transpose.
+// Adds the GEMM of `p` and `q` to the gradient of `v`. The left operand is the one that has v's
+// first dimension (after the experts'), so that no GEMM needs a transpose.
 static void add_product(struct hec_gradient *g, MlirOperation op, MlirValue v, MlirValue p,
                         MlirValue q) {
     const MlirType type = hec_type_unrounded(mlirValueGetType(v));
@@ -238,7 +238,7 @@ static void add_product(struct hec_gradient *g, MlirOperation op, MlirValue v, M
     MlirValue in[3] = {swap ? q : p, swap ? p : q};
     if (grouped) in[2] = g->primal(g, hec_grouped_contract_first(op));
     const enum hec_op id = grouped ? HEC_OP_grouped_contract : HEC_OP_contract;
-    const bool rounds = hec_any_rounds(op); // Then all three products do.
+    const bool rounds = hec_any_rounds(op); // Then all three GEMMs do.
     const MlirNamedAttribute attribute = hec_attr_bool(g->builder->context, "rounds", true);
     g->add(g, v,
            hec_build_value(g->builder, id, grouped ? 3 : 2, in, type, rounds ? 1 : 0, &attribute));

@@ -1,4 +1,4 @@
-// Matrix products by dimension names: which matrices a contract multiplies.
+// GEMMs by dimension names: which matrices a contract multiplies.
 #ifndef HECATE_IR_OPS_CONTRACT_H
 #define HECATE_IR_OPS_CONTRACT_H
 
@@ -10,9 +10,9 @@ enum hec_contract_form {
     HEC_CONTRACT_TN, // r[K, N] = a[M, K]^T b[M, N]
 };
 
-// The matrix of the right operand of the forward product, K x N, keeps its letters in all three
+// The matrix of the right operand of the forward GEMM, K x N, keeps its letters in all three
 // forms: NT is the gradient of NN's left operand, TN that of its right one. Each group of dimensions
-// may be empty (size 1). Of a product by expert, `m` is [rows] and the expert dimension is in none; what is gathered
+// may be empty (size 1). Of a GEMM by expert, `m` is [rows] and the expert dimension is in none; what is gathered
 // counts as the rows that it becomes.
 struct hec_contract {
     enum hec_contract_form form;
@@ -26,10 +26,10 @@ bool hec_is_product(MlirOperation op);
 // rows of tokens.
 bool hec_is_gathered(MlirOperation op, MlirValue v);
 
-// The type of `v`, an operand of any product by expert or its call: where it is gathered, of the rows that it becomes.
+// The type of `v`, an operand of any GEMM by expert or its call: where it is gathered, of the rows that it becomes.
 struct hec_tensor hec_rows_at(MlirOperation op, MlirValue v);
 
-// Takes apart such a product. False when its dimensions are in no such
+// Takes apart such a GEMM. False when its dimensions are in no such
 // order; the verifier refuses those.
 bool hec_contract_of(MlirOperation op, struct hec_contract *contract);
 

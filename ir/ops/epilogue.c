@@ -1,4 +1,4 @@
-// Epilogues: a moe.fused with `epilogue` is computed for each finished block of the product before it.
+// Epilogues: a moe.fused with `epilogue` is computed for each finished block of the GEMM before it.
 #include "ir/accessors.h"
 #include "ir/kernel.h"
 #include "ir/ops/contract.h"
@@ -22,7 +22,7 @@ static bool has_blocks(MlirType type, const struct hec_tensor *rows,
     return t.rank == 0;
 }
 
-// Whether a loop over `space` that reads values of `type` can work on blocks of the product's result.
+// Whether a loop over `space` that reads values of `type` can work on blocks of the GEMM's result.
 static bool fits(MlirOperation product, MlirType space, int types, const MlirType *type) {
     struct hec_contract c;
     if (!hec_is_product(product) || !hec_contract_of(product, &c) || c.form == HEC_CONTRACT_TN)

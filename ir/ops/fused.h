@@ -31,13 +31,13 @@ bool hec_fused_verify(MlirOperation op, const struct hec_fused *fused);
 
 // ---- epilogues (epilogue.c)
 //
-// A moe.fused with `epilogue = true` stands right behind a product (NN or NT) whose result it reads.
+// A moe.fused with `epilogue = true` stands right behind a GEMM (NN or NT) whose result it reads.
 // It computes the same as without: but block by block of that result, each as soon as it is
-// finished. select-kernels makes it the region of the product's call.
+// finished. select-kernels makes it the region of the GEMM's call.
 
 // Whether `op`, elementwise or moe.fused, could be an epilogue of `product` where it stood behind it.
 bool hec_fits_epilogue(MlirOperation product, MlirOperation op);
-// The product of an epilogue, the epilogue of a product; null for an operation that is, or has, none.
+// The GEMM of an epilogue, the epilogue of a GEMM; null for an operation that is, or has, none.
 MlirOperation hec_epilogue_product(MlirOperation op);
 MlirOperation hec_epilogue_of(MlirOperation product);
 // Reports a moe.fused that says it is an epilogue and cannot be.

@@ -13,16 +13,15 @@ struct hec_target {
     const char
         *architectures;       // That may stand behind "name:", with | between them; NULL: none may.
     const char *compiled_for; // Those that "name:all" is.
-    int panel_columns; // Weights of products lie in panels of so many columns; 0: all lie as rows.
+    int panel_columns; // Weights of GEMMs lie in panels of so many columns; 0: all lie as rows.
     int align_bytes;   // Of everything in the arena, of every parameter and every copy of one.
     bool apart;        // Tensors lie in a device's memory, where places of all experts take memory.
     int64_t scratch_bytes; // Of that memory, for kernels.
     bool epilogues;        // Products call back for each block of their result.
-    bool
-        bf16_values; // With train.precision = bf16 tensors of tokens are kept as bf16, and products
-                     // read them so; otherwise all is f32, and products round as they read.
-    bool gathers;    // Products of experts can read tokens' rows by a route: moe.gathered_contract.
-    bool swiglu;     // Two of them, and what gates one by the other, can be one: moe.swiglu.
+    bool bf16_values; // With train.precision = bf16 tensors of tokens are kept as bf16, and GEMMs
+                      // read them so; otherwise all is f32, and GEMMs round as they read.
+    bool gathers; // Products of experts can read tokens' rows by a route: moe.gathered_contract.
+    bool swiglu;  // Two of them, and what gates one by the other, can be one: moe.swiglu.
 };
 
 // The target that `text` names; NULL: there is none, or it has no such architecture.

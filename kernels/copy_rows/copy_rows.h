@@ -10,7 +10,7 @@
 struct hk_rows {
     char *rows, *gates; // Of the side that is read nothing is written.
     const int32_t *at;
-    int32_t share; // Numbers of one row, at least 1: the picks of a token.
+    int32_t share; // Numbers of one row, at least 1: the top-k choices of a token.
     size_t stride, gate_stride;
 };
 

@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(WARPS * 32)
 #endif
     const int there = number_of(to.at, i), here = number_of(from.at, i);
     T *row = (T *)(to.rows + there / to.share * (int64_t)to.stride);
-#if HKC_FAULT == 2 // plain: a token's rows are taken for its picks.
+#if HKC_FAULT == 2 // plain: a token's rows are taken for its top-k choices.
     const T *source = (const T *)(from.rows + here * (int64_t)from.stride);
 #else
     const T *source = (const T *)(from.rows + here / from.share * (int64_t)from.stride);

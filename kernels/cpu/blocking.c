@@ -1,4 +1,4 @@
-// The sizes by which products cut their work: default, file, choice.
+// The sizes by which GEMMs cut their work: default, file, choice.
 #include "kernels/cpu/blocking.h"
 
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 static const char *const precisions[HK_PRECISIONS] = {"f32", "f64", "bf16"};
 
 void hk_blocking_default(struct hk_blocking *table) {
-    // Where products copy their rows (matmul/left.h), 384 of them fill a second-level cache of 512 KiB.
+    // Where GEMMs copy their rows (matmul/left.h), 384 of them fill a second-level cache of 512 KiB.
     const int nt_rows = hk_isa() == HK_ISA_AVX2 ? 288 : 384;
     for (int i = 0; i < HK_PRECISIONS; i++) table[i] = (struct hk_blocking){192, nt_rows, 768, 18};
 }

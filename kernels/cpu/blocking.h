@@ -1,4 +1,4 @@
-// blocking: the sizes by which products cut their work. They fit a processor's caches and the cost of
+// blocking: the sizes by which GEMMs cut their work. They fit a processor's caches and the cost of
 // its threads; no bit of a result depends on them.
 //
 // The default comes from measurements of two server processors. HECATE_BLOCKING=FILE names a
@@ -16,7 +16,7 @@
 
 enum hk_precision { HK_F32, HK_F64, HK_BF16, HK_PRECISIONS };
 
-// Bounds: what the scratch of the products holds. Rows are whole tiles.
+// Bounds: what the scratch of the GEMMs holds. Rows are whole tiles.
 enum {
     HK_TILE_ROWS = 6,
     HK_BLOCK_ROWS_MAX = 384,

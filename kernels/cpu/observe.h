@@ -29,7 +29,7 @@ struct hk_call {
     const char *name; // "matmul_nn", static; NULL: nobody observes.
     struct hk_work work;
     int64_t start, end;  // Nanoseconds of hk_clock.
-    int64_t epilogue_ns; // Of these, in a product's epilogue: mean over the threads of its team.
+    int64_t epilogue_ns; // Of these, in a GEMM's epilogue: mean over the threads of its team.
     const char *line;    // Of the model, static, "tiny.moe:11"; NULL: nobody has said.
 };
 
@@ -49,7 +49,7 @@ int64_t hk_clock(void);
 
 extern _Thread_local int64_t hk_epilogue_ns_; // Of the call that is observed.
 
-// Where the threads of a product that this thread calls count what its epilogue takes; NULL: nobody
+// Where the threads of a GEMM that this thread calls count what its epilogue takes; NULL: nobody
 // observes.
 static inline int64_t *hk_epilogue_time(void) {
     return __builtin_expect(hk_observer_ != 0, 0) ? &hk_epilogue_ns_ : 0;

@@ -1,4 +1,4 @@
-// peak: independent multiply-adds in registers, the limit that products are held against.
+// peak: independent multiply-adds in registers, the limit that GEMMs are held against.
 #ifndef HECATE_KERNELS_CPU_PEAK_H
 #define HECATE_KERNELS_CPU_PEAK_H
 
@@ -9,7 +9,7 @@
 double hk_peak_f32(void);
 double hk_peak_f64(void);
 
-// Of products with bf16 operands; those of floats where the processor has none of its own.
+// Of GEMMs with bf16 operands; those of floats where the processor has none of its own.
 double hk_peak_bf16(void);
 
 #endif

@@ -18,7 +18,7 @@ struct hk_pretence {
 };
 
 // From now on all public kernels called by any thread wait, but for those that decide where rows go,
-// which also compute: router and route. NULL: they compute again. Call it while no kernel runs;
+// which also compute: router and route. NULL: they compute as always. Call it while no kernel runs;
 // `pretence` outlives its use.
 void hk_pretend(const struct hk_pretence *pretence);
 

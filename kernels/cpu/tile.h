@@ -1,4 +1,4 @@
-// tile: the register tile under every matrix product, and what prepares its right operand.
+// tile: the register tile under every GEMM, and what prepares its right operand.
 //
 // A tile is up to 6 rows by tile_columns of a result, held in registers while the depth passes.
 // The right operand is a block of panel: [depth][HK_PANEL], read with unit stride. With AVX-512
@@ -7,7 +7,7 @@
 // Every element is the sum over ascending depth of x * panel, started at 0, then stored or added
 // to the destination: its bits do not depend on the tile it falls into.
 //
-// Depth is counted in steps of operands (cpu/operand.h): in bf16 products a step is two terms.
+// Depth is counted in steps of operands (cpu/operand.h): in bf16 GEMMs a step is two terms.
 //
 // A step of a 6 x 2 tile cannot do without 20 instructions: 2 loads, 6 broadcasts, 12 products. Where another
 // program uses the other half of the core, each begins half as many as alone, and every further one costs time:
@@ -34,7 +34,7 @@ enum { in_place = 1 };
 enum { in_place = 0 };
 #endif
 
-// Whether products interleave their left operand, and what follows from it: steps that the loop takes at a time,
+// Whether GEMMs interleave their left operand, and what follows from it: steps that the loop takes at a time,
 // strips that a function does one after the other, and that the tiles across a panel share what a row of tiles asks
 // for.
 enum {
@@ -53,7 +53,7 @@ struct tile {
     const operand *x;
     int64_t x_row;
     int64_t x_depth;
-    // Or not 0: x holds tiles of rows, [depth][tile_rows] each, x_tile apart. In place, where products interleave,
+    // Or not 0: x holds tiles of rows, [depth][tile_rows] each, x_tile apart. In place, where GEMMs interleave,
     // x holds rows (x_depth 1) or columns of a panel (x_row 1, x_depth HK_PANEL).
     int64_t x_tile;
     const operand *panel;
@@ -63,7 +63,7 @@ struct tile {
     enum hk_write write;
     // What will be needed next is brought into the second-level cache meanwhile, one cache line
     // per step of depth: tile i asks for the lines at ahead + i * ahead_tile + p * ahead_depth.
-    // Tiles from ahead_tiles on ask for nothing new. Where products interleave, the tiles across a panel share them.
+    // Tiles from ahead_tiles on ask for nothing new. Where GEMMs interleave, the tiles across a panel share them.
     const operand *ahead;
     int64_t ahead_depth;
     int64_t ahead_tile;
@@ -262,7 +262,7 @@ HK_INLINE void tile_run(const struct tile *t, int rows, int vectors, enum x_plac
 }
 
 // Functions of their own, for one would have to share the registers. To ask for a second line costs a hundredth of
-// the time on a core that is shared; only products of few rows need it.
+// the time on a core that is shared; only GEMMs of few rows need it.
 #define HK_TILE_FORM(form, rows, vectors, place, asks_twice, is_stored)                            \
     static __attribute__((noinline)) void form##_##rows##_##vectors(const struct tile *t) {        \
         tile_run(t, rows, vectors, place, asks_twice, is_stored);                                  \

@@ -1,10 +1,10 @@
-// choices: what computes a dense product on a GPU, by its shape. A table that `hecatec --tune=FILE --target=cuda` measured,
+// choices: what computes a dense GEMM on a GPU, by its shape. A table that `hecatec --tune=FILE --target=cuda` measured,
 // and HECATE_PRODUCTS=FILE names:
 //
 //   hecate-products 1 sm_90
 //   bf16 nn m=2048 n=4096 k=1024 own=31.0 cublaslt=27.5 cublaslt
 //
-// Times are in microseconds; the last word decides, and may be edited. A product takes the line of its type and form whose
+// Times are in microseconds; the last word decides, and may be edited. A GEMM takes the line of its type and form whose
 // shape is nearest: the fewest doublings of m, n and k together, the first of equals; own where that is more than three.
 #ifndef HECATE_KERNELS_CUDA_CHOICES_H
 #define HECATE_KERNELS_CUDA_CHOICES_H
@@ -26,7 +26,7 @@ struct hkc_choices {
     struct hkc_choice choice[HKC_CHOICES_MAX];
 };
 
-// Whether the library computes a product of this shape.
+// Whether the library computes a GEMM of this shape.
 bool hkc_choose(const struct hkc_choices *choices, const struct hkc_shape *shape);
 
 // Of a device of this `capability` (lane.h). Reading says what is wrong in `why`, with the file and the line.

@@ -1,4 +1,4 @@
-// cuBLASLt as a library of products. It is column-major: row-major Y = L R is the column-major Y' = R' L', so operands
+// cuBLASLt as a library of GEMMs. It is column-major: row-major Y = L R is the column-major Y' = R' L', so operands
 // change places. Descriptors and the algorithm are found once for each shape.
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>

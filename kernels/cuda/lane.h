@@ -28,8 +28,8 @@ struct hkc_lane {
         scratch; // HKC_SCRATCH bytes of device memory of this lane alone, between kernels of one launcher.
     int multiprocessors;
     int capability; // 10 times the device's major one: 90 for sm_90. A library's choices are those of one.
-    bool warpgroups; // hkc_library_code(); false: products of bf16 are those that every device has.
-    struct hkc_library *library; // May compute dense products; NULL: there is none.
+    bool warpgroups; // hkc_library_code(); false: GEMMs of bf16 are those that every device has.
+    struct hkc_library *library; // May compute dense GEMMs; NULL: there is none.
     int error;                   // A cudaError_t; 0 as long as every launch went well.
     const char *failed;          // The kernel whose launch failed, or NULL.
 };

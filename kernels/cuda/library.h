@@ -1,4 +1,4 @@
-// library: dense products by NVIDIA's cuBLASLt, in place of the own ones (cuda/products.h) where a table says so.
+// library: dense GEMMs by NVIDIA's cuBLASLt, in place of the own ones (cuda/products.h) where a table says so.
 //
 // The own ones are the default: a row has the same bits whatever the other rows. A library chooses by shape; for one
 // shape, on one kind of device and in one version, it gives the same bits every time (cuBLAS's documentation), since no
@@ -32,9 +32,9 @@ struct hkc_product {
     bool add; // To the result.
 };
 
-// What a lane's products may be computed by.
+// What a lane's GEMMs may be computed by.
 struct hkc_library {
-    // Asks for the product, on the lane. False: nothing was asked for; the own kernels compute it.
+    // Asks for the GEMM, on the lane. False: nothing was asked for; the own kernels compute it.
     bool (*product)(struct hkc_library *library, struct hkc_lane *lane,
                     const struct hkc_product *product);
     void (*close)(struct hkc_library *library);

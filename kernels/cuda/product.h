@@ -1,4 +1,4 @@
-// product: the matrix products behind matmul and grouped, for one matrix or for every expert's.
+// product: the GEMMs behind matmul and grouped, for one matrix or for every expert's.
 //
 // A block of threads computes a tile of the result, WIDTH columns and up to HEIGHT rows. Operands pass
 // through shared memory in steps of LINE bytes along the contracted index, STAGES of them under way.
@@ -186,7 +186,7 @@ HKC_DEVICE void write(const result<T> &out, int row, int column, int apart, cons
     }
 }
 
-// A part of the results of two products by matrices B and C, whose sums are those of one tile in turn (APART), and of
+// A part of the results of two GEMMs by matrices B and C, whose sums are those of one tile in turn (APART), and of
 // silu(a B) (a C) scale, which is computed from the values of both as they are stored.
 template <class T> struct pairs {
     static constexpr bool PAIRED = true;

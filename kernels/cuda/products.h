@@ -1,4 +1,4 @@
-// products: what matmul and grouped ask of the device: one product, or one of every expert.
+// GEMMs: what matmul and grouped ask of the device: one GEMM, or one of every expert.
 #ifndef HECATE_KERNELS_CUDA_PRODUCTS_H
 #define HECATE_KERNELS_CUDA_PRODUCTS_H
 
@@ -12,7 +12,7 @@ namespace product {
 // Rows first[e] .. first[e+1]-1 of `left` and of the other array with rows belong to group e; without
 // `first` there is one group of `rows` rows. `k` and `n` are the sizes of every matrix of weights;
 // group e's is chunk[e] + offset, or `weight` if there are no chunks. Values of `left`, `right` and of
-// weights are of the product's type, gradients of weights float.
+// weights are of the GEMM's type, gradients of weights float.
 struct products {
     const int32_t *first;
     int64_t groups, rows, n, k;
@@ -35,7 +35,7 @@ void launch_nn(hkc_lane *lane, hk_bf16 *c, const hk_bf16 *a, const products &p);
 void launch_nt(hkc_lane *lane, float *a, const float *c, const products &p);
 void launch_nt(hkc_lane *lane, hk_bf16 *a, const hk_bf16 *c, const products &p);
 
-// r = silu(a B) (a C) scale, and both products. C is, of group e, chunk[e] + offset of this, scale [rows].
+// r = silu(a B) (a C) scale, and both GEMMs. C is, of group e, chunk[e] + offset of this, scale [rows].
 template <class T> struct swiglu {
     T *ab, *ac, *r;
     const float *scale;

@@ -1,4 +1,4 @@
-// The products of bf16.
+// The GEMMs of bf16.
 #include "kernels/cuda/product_mma.h"
 #include "kernels/cuda/product_wgmma.h"
 #include "kernels/cuda/products_kernels.h"

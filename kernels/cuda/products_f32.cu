@@ -1,4 +1,4 @@
-// The products of float.
+// The GEMMs of float.
 #include "kernels/cuda/product_ffma.h"
 #include "kernels/cuda/products_kernels.h"
 

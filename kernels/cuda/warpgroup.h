@@ -1,4 +1,4 @@
-// warpgroup: products by a warpgroup, four warps whose first is a multiple of four (sm_90a only). Two bodies each, as
+// warpgroup: GEMMs by a warpgroup, four warps whose first is a multiple of four (sm_90a only). Two bodies each, as
 // in instructions.h.
 //
 // wgmma reads both operands from shared memory, through another path than stores take: whoever has written there calls

@@ -1,11 +1,11 @@
-// warpgroup_registers: products by a warpgroup whose left operand lies in registers: weights that were sums of a product before.
+// warpgroup_registers: GEMMs by a warpgroup whose left operand lies in registers: weights that were sums of a GEMM before.
 #ifndef HECATE_KERNELS_CUDA_WARPGROUP_REGISTERS_H
 #define HECATE_KERNELS_CUDA_WARPGROUP_REGISTERS_H
 
 #include "kernels/cuda/warpgroup.h"
 
 #if HKC_WARPGROUPS
-// d += a b, as in warpgroup.h. `a` has 16 columns: those of the thread's rows that it has of a product's sums, two values of bf16 in
+// d += a b, as in warpgroup.h. `a` has 16 columns: those of the thread's rows that it has of a GEMM's sums, two values of bf16 in
 // a register: columns 2 (l % 4) and the next one of row l / 4, of row l / 4 + 8, then the same 8 columns further. Nobody
 // changes `a` before wgmma_wait().
 // clang-format off

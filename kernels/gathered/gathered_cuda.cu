@@ -1,4 +1,4 @@
-// Products of experts that gather rows as they load them, see cuda/products.h.
+// GEMMs of experts that gather rows as they load them, see cuda/products.h.
 #include "kernels/gathered/gathered_cuda.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
-// gathered: the products of grouped.h, one operand of which has the rows of tokens and is read by a route (route.h):
-// row r of the experts' rows is row pair[r] / picks there. Nothing else differs, in no bit: so a product does what
-// permute and that product of grouped.h do. On devices only.
+// gathered: the GEMMs of grouped.h, one operand of which has the rows of tokens and is read by a route (route.h):
+// row r of the experts' rows is row pair[r] / picks there. Nothing else differs, in no bit: so a GEMM does what
+// permute and that GEMM of grouped.h do. On devices only.
 //   gathered_nn    C (+)= A B      of A [tokens, k]
 //   gathered_nt    A (+)= C B^T    of C [tokens, n]
 //   gathered_tn_a  B (+)= A^T C    of A [tokens, k]

@@ -1,4 +1,4 @@
-// grouped: the three products of matmul.h for many experts at once. Rows first[e] .. first[e+1]-1
+// grouped: the three GEMMs of matmul.h for many experts at once. Rows first[e] .. first[e+1]-1
 // of A [rows, k] and C [rows, n] belong to expert e; chunk[e] points at that expert's parameters,
 // `offset` elements into which its matrix B [k, n] lies as panels.
 //

@@ -1,4 +1,4 @@
-// CPU twin of grouped: products over (expert, row block, panel), see matmul/product_cpu.c.
+// CPU twin of grouped: GEMMs over (expert, row block, panel), see matmul/product_cpu.c.
 #include "kernels/grouped/grouped.h"
 
 #include "kernels/matmul/product.h"

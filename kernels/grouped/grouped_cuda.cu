@@ -1,4 +1,4 @@
-// CUDA twin of grouped: products of every expert, see cuda/products.h.
+// CUDA twin of grouped: GEMMs of every expert, see cuda/products.h.
 #include "kernels/grouped/grouped_cuda.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-// limit: a capacity for experts. Rows beyond it are dropped: their picks add nothing.
+// limit: a capacity for experts. Rows beyond it are dropped: their top-k choices add nothing.
 // Source: Fedus et al. 2021, arXiv:2101.03961, section 2.2; dropped by weight or position as Megatron
 // does (moe_utils.py, topk_softmax_with_capacity).
 #ifndef HECATE_KERNELS_LIMIT_H

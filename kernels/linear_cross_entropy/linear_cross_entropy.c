@@ -1,4 +1,4 @@
-// CPU twin of linear_cross_entropy: products and cross_entropy, block by block. It computes nothing itself but the sum
+// CPU twin of linear_cross_entropy: GEMMs and cross_entropy, block by block. It computes nothing itself but the sum
 // of the losses, so it is built once for all instruction sets.
 #include "kernels/linear_cross_entropy/linear_cross_entropy.h"
 
@@ -7,7 +7,7 @@
 #include "kernels/cross_entropy/cross_entropy.h"
 #include "kernels/matmul/matmul.h"
 
-// The product of `count` rows.
+// The GEMM of `count` rows.
 static struct hk_matmul_dims rows(const struct hk_head_dims *dims, int64_t count) {
     return (struct hk_matmul_dims){.m = count, .n = dims->n, .k = dims->k};
 }
@@ -24,7 +24,7 @@ static int64_t rows_from(const struct hk_head_dims *dims, int64_t first) {
     return dims->m - first < dims->block ? dims->m - first : dims->block;
 }
 
-// type: of matrices of tokens; form: of the products, whose weights are of `weight`; suffix: of losses.
+// type: of matrices of tokens; form: of the GEMMs, whose weights are of `weight`; suffix: of losses.
 #define DEFINE(type, weight, form, suffix)                                                         \
     static void logits_##form(type *block, const type *x, const weight *w, enum hk_layout layout,  \
                               const struct hk_head_dims *dims, struct hk_tokens of) {              \

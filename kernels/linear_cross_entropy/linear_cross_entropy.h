@@ -33,14 +33,14 @@ void hk_linear_cross_entropy_f64(double *loss, double *lse, double *block, const
                                  const double *w, enum hk_layout layout, const int32_t *targets,
                                  const double *scale, struct hk_head_dims dims,
                                  const struct hk_tokens *only);
-// The product rounds what it reads, as hk_matmul_nn_bf16 does; the rest is float.
+// The GEMM rounds what it reads, as hk_matmul_nn_bf16 does; the rest is float.
 void hk_linear_cross_entropy_bf16(float *loss, float *lse, float *block, const float *x,
                                   const hk_bf16 *w, enum hk_layout layout, const int32_t *targets,
                                   const float *scale, struct hk_head_dims dims,
                                   const struct hk_tokens *only);
 
 // The gradients of x, in `write_dx`, and of w, unless `dw` is NULL, in `layout` and `write_dw`. Logits of a block are
-// computed again in `block` and become their gradients there (hk_cross_entropy_grad). dx has the same bits for
+// recomputed in `block` and become their gradients there (hk_cross_entropy_grad). dx has the same bits for
 // every size of block. dw is a sum over tokens which matmul_tn cuts into parts, of 512 tokens at most: blocks of a multiple of 512 tokens
 // leave its bits, too.
 void hk_linear_cross_entropy_grad_f32(float *dx, float *dw, float *block, const float *dloss,

@@ -1,5 +1,5 @@
 // CUDA twin of linear_cross_entropy: launches of matmul's and cross_entropy's kernels. The losses of tokens wait in the lane's scratch, which
-// products with rows of tokens as their result do not use.
+// GEMMs with rows of tokens as their result do not use.
 #include "kernels/linear_cross_entropy/linear_cross_entropy_cuda.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-// matmul: the three products of a linear layer, y = x W, and of its gradient.
+// matmul: the three GEMMs of a linear layer, y = x W, and of its gradient.
 //
 // A is [m, k], C is [m, n], both row major; B is [k, n] in `layout`. Every element is one sum in
 // ascending order of the contracted index, cut into fixed blocks whose sums are then added in

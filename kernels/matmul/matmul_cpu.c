@@ -1,4 +1,4 @@
-// CPU twin of matmul: a product of one group.
+// CPU twin of matmul: a GEMM of one group.
 #include "kernels/matmul/product.h"
 
 #define FLOPS(dims) (2 * (dims).m * (dims).n * (dims).k)

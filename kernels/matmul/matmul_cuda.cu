@@ -1,4 +1,4 @@
-// CUDA twin of matmul: products of one group, see cuda/products.h.
+// CUDA twin of matmul: GEMMs of one group, see cuda/products.h.
 #include "kernels/matmul/matmul_cuda.h"
 
 #include <assert.h>
@@ -23,7 +23,7 @@ static products plain(const void *weight, hk_layout layout, hk_matmul_dims dims,
     return p;
 }
 
-// Whether the lane's library has been asked for the product.
+// Whether the lane's library has been asked for the GEMM.
 static bool by_library(hkc_lane *lane, hkc_form form, bool bf16, void *result, const void *left,
                        const void *right, hk_matmul_dims dims, hk_write write) {
     if (!lane->library) return false;

@@ -1,4 +1,4 @@
-// product: the matrix product family behind matmul and grouped, within one build variant.
+// product: the GEMM family behind matmul and grouped, within one build variant.
 #ifndef HECATE_KERNELS_MATMUL_PRODUCT_H
 #define HECATE_KERNELS_MATMUL_PRODUCT_H
 
@@ -16,7 +16,7 @@ typedef real weight;
 // Elements of the build's precision that take as many bytes as `count` weights.
 #define HK_WEIGHTS(count) ((double)(count) * sizeof(weight) / sizeof(real))
 
-// Products of `groups` experts; a plain product has one. Rows first[e] .. first[e+1]-1 of A [., k]
+// GEMMs of `groups` experts; a plain GEMM has one. Rows first[e] .. first[e+1]-1 of A [., k]
 // and C [., n] belong to e; matrix e, [k, n] in `layout`, lies at `offset` behind pointer e.
 struct product {
     int64_t groups;
@@ -30,14 +30,14 @@ struct product {
     int64_t *epilogue_time;             // As hk_epilogue_time gives it.
 };
 
-// Elements of the matrices that a grouped product reads: those of experts with rows.
+// Elements of the matrices that a grouped GEMM reads: those of experts with rows.
 HK_INLINE int64_t used_elements(const int32_t *first, int64_t experts, int64_t elements) {
     int64_t used = 0;
     for (int64_t e = 0; e < experts; e++) used += first[e + 1] > first[e] ? elements : 0;
     return used;
 }
 
-// A plain product of the rows 0 .. first[1]-1.
+// A plain GEMM of the rows 0 .. first[1]-1.
 HK_INLINE struct product product_of_rows(int32_t first[2], enum hk_layout layout,
                                          struct hk_matmul_dims dims, enum hk_write write) {
     assert(dims.m >= 0 && dims.m <= INT32_MAX);

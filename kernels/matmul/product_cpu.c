@@ -1,4 +1,4 @@
-// The matrix products: blocks of panel against register tiles (cpu/tile.h).
+// The GEMMs: blocks of panel against register tiles (cpu/tile.h).
 //
 // A block of panel is 64 columns by depth_max steps: it stays in the second-level cache while the
 // rows of a work item stream past. nn reads weights that already lie as panels in place; nt turns
@@ -225,7 +225,7 @@ static void tn_items(real *b, const real *a, const real *c, const struct product
     }
 }
 
-// A thread's share of each product.
+// A thread's share of each GEMM.
 
 static void nn_share(real *c, const real *a, const weight *const *b, const struct product *p,
                      int64_t block, struct seat seat) {

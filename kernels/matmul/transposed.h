@@ -1,6 +1,6 @@
 // transposed: nt as A^T = B C^T, for few rows.
 //
-// nt needs one operand turned. Turning weights costs as much as eight rows of products with them. Here the
+// nt needs one operand turned. Turning weights costs as much as eight rows of GEMMs with them. Here the
 // rows of C are turned instead and lie in the lanes; weights are read in place, each a scalar for all
 // lanes, and what comes out, A^T, is turned back. Every sum has the same terms in the same order as
 // with turned weights: the same bits.
@@ -15,14 +15,14 @@
 
 enum {
     group_rows = HK_PANEL, // Rows of C that are turned at a time.
-    strip_rows = 16,       // Rows of B whose products share a tile or two; a multiple of lanes.
+    strip_rows = 16,       // Rows of B whose GEMMs share a tile or two; a multiple of lanes.
     chunk_rows = 512,      // Rows of B whose sums wait to be turned back.
     strip_steps = interleaves ? steps_at_once : 1,
 };
 
 // Whether turning weights, as eight rows, costs more, for `rows` rows and `columns` columns of A. Here rows
 // are filled up to whole vectors, and those of C and of A are turned, each as eight columns of
-// products with it; the rest, prefetching and sums in memory, is a sixty-fourth. Widening weights, for every
+// GEMMs with it; the rest, prefetching and sums in memory, is a sixty-fourth. Widening weights, for every
 // group, takes half as long as turning them.
 HK_INLINE bool transposing_pays(const struct product *p, int64_t rows, int64_t columns) {
     if (p->layout != HK_PANELS || p->k % strip_rows != 0 || p->n == 0) return false;

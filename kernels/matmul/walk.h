@@ -1,4 +1,4 @@
-// walk: how the work of a product is cut and shared out.
+// walk: how the work of a GEMM is cut and shared out.
 //
 // Items are (expert, block of rows, panel of the result). Every thread walks the same list and takes
 // the items that begin in its share of the total cost: no queue, and neighbours share operands.
@@ -28,7 +28,7 @@ HK_INLINE bool is_large(const struct product *p, const struct hk_blocking *sizes
     return (int64_t)p->first[p->groups] * p->n * p->k >> sizes->team > 0;
 }
 
-// Who asks: thread 0 <= thread < threads of the team that shares the product.
+// Who asks: thread 0 <= thread < threads of the team that shares the GEMM.
 struct seat {
     int64_t thread, threads;
 };
@@ -39,7 +39,7 @@ HK_INLINE struct seat seat_in_team(void) {
     return (struct seat){omp_get_thread_num(), omp_get_num_threads()};
 }
 
-// A thread's way through a product. What walk_next found: rows [r0, r1) of the result, relative to
+// A thread's way through a GEMM. What walk_next found: rows [r0, r1) of the result, relative to
 // the expert's first, and panels [j0, j1) of it.
 struct walk {
     const struct product *p;

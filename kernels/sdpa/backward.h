@@ -1,5 +1,5 @@
 // backward: for some blocks of keys, all blocks of queries of all heads of their
-// group, so that weights are computed again once, gradients of keys and values are summed up in
+// group, so that weights are recomputed once, gradients of keys and values are summed up in
 // cache, and every gradient adds its terms in one order.
 //
 //   P = exp(scale Q K^T - lse)      dV += P^T dO       dP = dO V^T

@@ -3,7 +3,7 @@
 //
 // A block of four warps has 128 queries of a head, or, for gradients, 64 queries or 64 keys, and walks over tiles of 32
 // of the others. It computes up to 128 columns of the result; where there are more, further blocks make the weights
-// anew. dq is one kernel, dk and dv are another: seven products in place of five, but each sums in one fixed order.
+// anew. dq is one kernel, dk and dv are another: seven GEMMs in place of five, but each sums in one fixed order.
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// Attention of bf16 by a warpgroup's products, for Hopper: what bf16_cuda.cu asks hopper_cuda.cu for.
+// Attention of bf16 by a warpgroup's GEMMs, for Hopper: what bf16_cuda.cu asks hopper_cuda.cu for.
 #ifndef HECATE_KERNELS_SDPA_HOPPER_H
 #define HECATE_KERNELS_SDPA_HOPPER_H
 
@@ -7,7 +7,7 @@
 
 namespace attention {
 
-// Whether the lane's device has such products, and the heads' rows are narrow enough for the registers.
+// Whether the lane's device has such GEMMs, and the heads' rows are narrow enough for the registers.
 bool by_warpgroups(const hkc_lane *lane, const hk_sdpa_dims &d);
 
 // As hkc_sdpa_bf16 and hkc_sdpa_grad_bf16; delta as launch_deltas gives it.

@@ -1,4 +1,4 @@
-// Attention of bf16 by a warpgroup's products (wgmma, sm_90a), for rows of up to 128 values. Scores and all sums are float; the weights, and
+// Attention of bf16 by a warpgroup's GEMMs (wgmma, sm_90a), for rows of up to 128 values. Scores and all sums are float; the weights, and
 // their gradients, are rounded to bf16 as they become operands. Each result is one sum in a fixed order, as in bf16_cuda.cu: dq is one kernel,
 // dk and dv are another.
 //
@@ -14,7 +14,7 @@ namespace attention {
 
 namespace {
 
-// Rows of a tile: 128 keys forward, whose products then read shared memory half as often; 64 where registers hold more sums.
+// Rows of a tile: 128 keys forward, whose GEMMs then read shared memory half as often; 64 where registers hold more sums.
 constexpr int FORWARD_TILE = 128, GRADIENT_TILE = 64;
 
 struct inputs {
@@ -190,7 +190,7 @@ HKC_DEVICE void grad_queries_block(unsigned char *memory, bf16 *dq, const gradie
         if (!mask.sees_some(own, last, key, key + T - 1)) return;
         float score[N], dweight[N];
         begin_scores<P, T>(score, memory, tile);
-        if (SPECIAL) wgmma_wait<0>(); // Their registers do not let two products go on at once.
+        if (SPECIAL) wgmma_wait<0>(); // Their registers do not let two GEMMs go on at once.
         begin_scores<P, T>(dweight, douts, tile + TILE_BYTES);
         wgmma_wait<SPECIAL ? 0 : 1>();
         wgmma_sums(score);
@@ -284,7 +284,7 @@ HKC_DEVICE void grad_keys_block(unsigned char *memory, bf16 *dk, bf16 *dv, const
         const float *lse = (const float *)(tile + 2 * TILE_BYTES) + lane_number() % 4 * 2;
         float score[N], dweight[N];
         begin_scores<P, T>(score, memory, tile);
-        if (SPECIAL) wgmma_wait<0>(); // Their registers do not let two products go on at once.
+        if (SPECIAL) wgmma_wait<0>(); // Their registers do not let two GEMMs go on at once.
         begin_scores<P, T>(dweight, values, tile + TILE_BYTES);
         wgmma_wait<SPECIAL ? 0 : 1>();
         wgmma_sums(score);

@@ -96,7 +96,7 @@ HKC_DEVICE void multiply_rows(float (&product)[R][TILE / 8][4], const unsigned c
     }
 }
 
-// Weights as an operand: the products above, rounded.
+// Weights as an operand: the GEMMs above, rounded.
 template <int R> struct weights {
     uint32_t at[R][TILE / 16][4];
 

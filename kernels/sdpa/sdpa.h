@@ -42,7 +42,7 @@ void hk_sdpa_f32(float *out, float *lse, const float *q, const float *k, const f
 void hk_sdpa_f64(double *out, double *lse, const double *q, const double *k, const double *v,
                  const double *sinks, struct hk_sdpa_dims dims);
 
-// The same with bf16 operands in its products: queries, keys, values and weights are rounded as they
+// The same with bf16 operands in its GEMMs: queries, keys, values and weights are rounded as they
 // are read, scores and outputs are summed up in float, the softmax is float, and so are sinks.
 void hk_sdpa_bf16(float *out, float *lse, const float *q, const float *k, const float *v,
                   const float *sinks, struct hk_sdpa_dims dims);

@@ -1,4 +1,4 @@
-// warpgroup: rows of bf16 in shared memory as operands of a warpgroup's products (wgmma, sm_90a), for attention. A block has two
+// warpgroup: rows of bf16 in shared memory as operands of a warpgroup's GEMMs (wgmma, sm_90a), for attention. A block has two
 // warpgroups, each with 64 of the block's 128 own rows; both share tiles of the other rows, of which there are two: one is computed
 // with while the next one is under way.
 //
@@ -61,7 +61,7 @@ HKC_DEVICE int warpgroup() {
     return __shfl_sync(~0u, (int)threadIdx.x / 128, 0);
 }
 
-// sum = the warpgroup's 64 of the OWN rows at `own`, times the ROWS rows of a tile: the products of rows of P panels. Begins them; they
+// sum = the warpgroup's 64 of the OWN rows at `own`, times the ROWS rows of a tile: the GEMMs of rows of P panels. Begins them; they
 // are a group.
 template <int P, int ROWS>
 HKC_DEVICE void begin_scores(float (&sum)[ROWS / 2], const unsigned char *own,
@@ -80,7 +80,7 @@ HKC_DEVICE void begin_scores(float (&sum)[ROWS / 2], const unsigned char *own,
     wgmma_commit();
 }
 
-// A product's sums, rounded, as a left operand: 16 columns in four registers.
+// A GEMM's sums, rounded, as a left operand: 16 columns in four registers.
 template <int ROWS> struct group_weights {
     uint32_t at[ROWS / 16][4];
 
@@ -133,7 +133,7 @@ HKC_DEVICE void store_group_row(bf16 *to, int64_t width, const float (&sum)[N], 
     }
 }
 
-// Calls load(i, tile) and compute(i, tile) for i = 0 .. count - 1, as each_tile does with two tiles. Copies are visible to products.
+// Calls load(i, tile) and compute(i, tile) for i = 0 .. count - 1, as each_tile does with two tiles. Copies are visible to GEMMs.
 template <class L, class F>
 HKC_DEVICE void each_group_tile(unsigned char *memory, int bytes, int count, L load, F compute) {
     if (count > 0) load(0, memory);

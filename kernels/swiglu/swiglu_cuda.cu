@@ -1,4 +1,4 @@
-// Gated products of experts, see cuda/products.h.
+// Gated GEMMs of experts, see cuda/products.h.
 #include "kernels/swiglu/swiglu_cuda.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-// swiglu: an expert's first two products and what gates one by the other, of rows grouped as in grouped.h:
+// swiglu: an expert's first two GEMMs and what gates one by the other, of rows grouped as in grouped.h:
 //   ab = A B, ac = A C, r = silu(ab) * ac * scale
 // Matrices B and C [k, n] of expert e lie as rows at b_chunk[e] + b_offset and c_chunk[e] + c_offset; ab, ac and r are
 // [rows, n], scale [rows]. ab and ac have the bits of grouped_nn, r is computed from them as they are stored. In

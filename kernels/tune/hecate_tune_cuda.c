@@ -1,4 +1,4 @@
-// hecate-tune-cuda FILE [ROUNDS [WIDTH]]: measures dense products on this GPU, the own kernels against cuBLASLt, and writes
+// hecate-tune-cuda FILE [ROUNDS [WIDTH]]: measures dense GEMMs on this GPU, the own kernels against cuBLASLt, and writes
 // which one computes which shape, for HECATE_PRODUCTS. `hecatec --tune --target=cuda` runs it. WIDTH: the most columns;
 // fewer are a trial.
 //

@@ -65,7 +65,7 @@ static bool is_by_element(enum hec_builtin builtin) {
     return false;
 }
 
-// Marks what logits, or values that become logits element by element, are the products with.
+// Marks what logits, or values that become logits element by element, are the GEMMs with.
 static void mark_heads(struct search *search, const struct hec_node *node,
                        const struct inside *inside) {
     if (was_seen(search, node)) return;

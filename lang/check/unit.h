@@ -190,7 +190,7 @@ bool hec_stand_at(const struct hec_shape *dims, const struct hec_shape *shape, i
 // `shape` with these of its dims in front of the others, or behind them; the others keep their order.
 struct hec_shape hec_shape_with(const struct hec_shape *shape, const struct hec_shape *dims,
                                 bool last);
-// Whether the compiler can transpose `x`: parameters of experts lie where products find them, and nothing else does.
+// Whether the compiler can transpose `x`: parameters of experts lie where GEMMs find them, and nothing else does.
 bool hec_may_transpose(const struct hec_site *site, const struct hec_node *x);
 // `x` with its dims in the order of `shape`; itself where they stand so.
 const struct hec_node *hec_transpose(struct hec_site *site, const struct hec_node *x,

@@ -22,7 +22,7 @@ struct hec_machine {
 // The machine of the module's settings. False after a report: a file of measurements cannot be read.
 bool hec_machine_of(MlirOperation module, struct hec_machine *machine);
 
-// What products reach of `flops`, loops over memory of `memory_bandwidth`, and transfers of links: fixed parts, which a
+// What GEMMs reach of `flops`, loops over memory of `memory_bandwidth`, and transfers of links: fixed parts, which a
 // report names, of what is not measured.
 extern const double hec_reached_of_flops, hec_reached_of_bandwidth, hec_reached_of_link;
 

@@ -142,7 +142,7 @@ double hec_times_us(const struct hec_times *t, const double size[HEC_TIMES_AXES]
     return beyond * exp(log_us);
 }
 
-// Whether products round what they read, or have values in bf16.
+// Whether GEMMs round what they read, or have values in bf16.
 static bool is_bf16(MlirOperation op) {
     bool found = hec_has_attr(op, "rounds");
     for (int i = 0; i < mlirOperationGetNumOperands(op); i++)
@@ -191,7 +191,7 @@ static double product_us(const struct hec_times *t, double flops, double n, doub
     return experts * hec_times_us(t, (const double[]){rows, n, k}, power);
 }
 
-// The form of a product by the name of its kernel: "matmul_nt", "grouped_nt", "gathered_tn_a".
+// The form of a GEMM by the name of its kernel: "matmul_nt", "grouped_nt", "gathered_tn_a".
 static int form_of(const char *kernel) {
     const char *form = strchr(kernel, '_');
     for (int k = HEC_TIMED_NN; form && k <= HEC_TIMED_TN; k++) {

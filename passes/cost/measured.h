@@ -49,13 +49,13 @@ double hec_times_us(const struct hec_times *times, const double size[HEC_TIMES_A
                     const double power[HEC_TIMES_AXES]);
 
 // Microseconds of `op` of a program for `devices`; negative: its kernel was not measured. Products of grouped
-// rows cost as a product for each expert of a device, with as many rows each.
+// rows cost as a GEMM for each expert of a device, with as many rows each.
 double hec_measured_us(const struct hec_device_times *times, MlirOperation op, int64_t devices);
 
 // Microseconds of a loop over `bytes` of memory.
 double hec_measured_loop_us(const struct hec_device_times *times, double bytes);
 
-// The best that products have reached, operations/s; and loops, bytes/s.
+// The best that GEMMs have reached, operations/s; and loops, bytes/s.
 double hec_measured_flops(const struct hec_device_times *times);
 double hec_measured_bandwidth(const struct hec_device_times *times);
 

@@ -69,13 +69,13 @@ static MlirBlock wave_of(MlirOperation waves) {
     return op.ptr ? hec_for_of(op).body : (MlirBlock){0};
 }
 
-// Of a wave; what is computed again because it was overwritten is not in it.
+// Of a wave; what is recomputed because it was overwritten is not in it.
 static double wave_us(const struct hec_machine *machine, MlirBlock wave) {
     const MlirOperation none = {0};
     return wave.ptr ? hec_span_us(machine, wave, none, none) : 0;
 }
 
-// Whether products read a copy of the parameter in bf16; `param` empty: of any.
+// Whether GEMMs read a copy of the parameter in bf16; `param` empty: of any.
 static bool is_rounded(MlirOperation module, MlirStringRef param) {
     const struct hec_ops ops = hec_ops_below(module);
     bool found = false;
@@ -88,7 +88,7 @@ static bool is_rounded(MlirOperation module, MlirStringRef param) {
     return found;
 }
 
-// Elements of one chunk, and of those that no product reads in bf16; padding counts where the layout
+// Elements of one chunk, and of those that no GEMM reads in bf16; padding counts where the layout
 // is known (place-buffers).
 static int64_t chunk_elements(MlirOperation module, MlirOperation set, int64_t *plain) {
     const struct hec_ops ops = hec_ops_in(hec_module_body(module));

@@ -21,7 +21,7 @@ struct hec_set_cost {
     int64_t owner_bytes;     // What a chunk takes on its owner: parameters, gradient, states.
     double row_forward_us, row_backward_us; // Computing a row.
     bool
-        sends_again; // Backward has all rows sent again and computes them again, which is in row_backward_us.
+        sends_again; // Backward has all rows sent again and recomputes them, which is in row_backward_us.
     // Computation besides experts: between the start of the layer's parameters and their await;
     // behind reduce; between the start of a re-materialization and its await.
     double window_us, reduce_window_us, rematerialize_window_us;

@@ -101,8 +101,7 @@ static bool simulate_step(struct counting *s, int64_t layer, int64_t at, struct 
     step->waves = scale * most > (double)cost->wave_rows
                       ? scale * most / (double)(cost->wave_rows > 0 ? cost->wave_rows : 1)
                       : 1;
-    const double overwritten =
-        (step->waves - 1) / step->waves; // Sent and computed again in backward.
+    const double overwritten = (step->waves - 1) / step->waves; // Sent and recomputed in backward.
     const double recomputed = cost->sends_again ? 0 : overwritten;
     const double sent_again = cost->sends_again ? 1 : overwritten;
     step->experts_us =

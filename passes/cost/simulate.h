@@ -10,12 +10,12 @@
 // Microseconds of one layer and iteration, and what they come from: means over the layer-steps that
 // were simulated, of the busiest device or node in each.
 struct hec_phases {
-    double experts_us;  // Forward and backward; waves that are computed again included.
-    double balanced_us; // The same if every device had the mean.
-    double rows_us;     // Rows there and back, forward and backward.
-    double gather_us;   // Parameters of replicas, once.
-    double reduce_us;   // Their gradients.
-    double exposed_us;  // What of gather and reduce no computation hides.
+    double experts_us;                // Forward and backward; waves that are recomputed included.
+    double balanced_us;               // The same if every device had the mean.
+    double rows_us;                   // Rows there and back, forward and backward.
+    double gather_us;                 // Parameters of replicas, once.
+    double reduce_us;                 // Their gradients.
+    double exposed_us;                // What of gather and reduce no computation hides.
     double exposed_rematerialized_us; // The same with re-materialization, which gathers twice.
     double calibrate_us;              // Replicas added behind the gate, waited for.
     double imbalance;                 // Largest load of a device over the mean.

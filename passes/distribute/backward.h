@@ -5,7 +5,7 @@
 #include "passes/distribute/routed.h"
 
 // Puts them in place of the region and its ends; waves whose slots a later one has overwritten are sent and
-// computed again. @forward is distributed already.
+// recomputed. @forward is distributed already.
 void hec_distribute_backward(struct hec_routed *x);
 
 #endif

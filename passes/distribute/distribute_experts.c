@@ -23,7 +23,7 @@
 //          this pass sees the rows of one rank, and only here they become rows of all ranks. Waves
 //          bound the memory whatever the router does.
 // Needs    hecate.world of the module (without it, nothing is done); rows_of, from group-experts on; values of
-//          rows stashed and computed again at will, but not moe.permute and moe.gate_rows.
+//          rows stashed and recomputed at will, but not moe.permute and moe.gate_rows.
 // Leaves   no rows_of. `rows` has room for the rows of a wave: parallel.rows_max of them, or one and a quarter times
 //          those that a rank sends.
 //          Auxiliary losses are this rank's share of the whole.

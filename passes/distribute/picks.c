@@ -19,7 +19,7 @@ static bool takes_all(const struct hec_routed *x, MlirOperation limit) {
     return true;
 }
 
-// A capacity is one over the tokens of all ranks: behind the router they drop picks together, in place
+// A capacity is one over the tokens of all ranks: behind the router they drop top-k choices together, in place
 // of the limit, and the route is that of the others.
 static MlirOperation drop_together(struct hec_routed *x, struct hec_builder *b,
                                    MlirOperation router) {

@@ -4,7 +4,7 @@
 
 #include "passes/distribute/routed.h"
 
-// Drops picks where experts have a capacity, and says where the others go.
+// Drops top-k choices where experts have a capacity, and says where the others go.
 void hec_settle_picks(struct hec_routed *x, MlirOperation router);
 
 #endif

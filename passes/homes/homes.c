@@ -4,7 +4,7 @@
 //   get, fetch and arguments live where they are read from;
 //   a stashed value is computed in its slot;
 //   a stashed value that a loop carries gets a slot with one row more: layer i reads row i, makes row i + 1;
-//   a product's result lies where its epilogue writes, if nothing else reads it;
+//   a GEMM's result lies where its epilogue writes, if nothing else reads it;
 //   an accumulated value is added straight to the gradient when its kernel can;
 //   the four values of a carried one (initial, argument, yielded, result) share a buffer;
 //   what a kernel adds to shares a buffer with the sum;
@@ -156,7 +156,7 @@ static void pin_gradient(struct hec_homes *p, MlirOperation op) {
     p->placed[hec_homes_index(p, v)].adds = true;
 }
 
-// A product whose result only its epilogue reads is computed where the epilogue's result will be.
+// A GEMM whose result only its epilogue reads is computed where the epilogue's result will be.
 static void pin_products(struct hec_homes *p) {
     for (int k = 1; k < p->live.ops.count; k++) {
         const MlirOperation op = p->live.ops.item[k];

@@ -71,7 +71,7 @@ bool hec_homes_join(struct hec_homes *homes, MlirValue a, MlirValue b);
 // Whether `op` may write `result` over its operand `operand`, element by element.
 bool hec_may_reuse(MlirOperation op, MlirValue operand, MlirValue result);
 
-// Whether `output`, a result of the epilogue of `op`, may lie where result `made` does: where a product's
+// Whether `output`, a result of the epilogue of `op`, may lie where result `made` does: where a GEMM's
 // result only its epilogue reads.
 bool hec_may_lie_together(MlirOperation op, int made, int output);
 

@@ -1,9 +1,9 @@
 // Layout of parameters: how each lies in memory, and where in the parameter buffer.
 //
-// Where the target has panels, a matrix that is only ever the right operand of products lies in panels of
+// Where the target has panels, a matrix that is only ever the right operand of GEMMs lies in panels of
 // some columns, padded with zeros, which the kernels read in order. Everything else lies row-major.
 // Gradients and optimizer states have the layout of their parameter, and so has the rounded copy that
-// products in bf16 read, at the same offset in elements: there a panel holds pairs of rows. Every tensor
+// GEMMs in bf16 read, at the same offset in elements: there a panel holds pairs of rows. Every tensor
 // starts at a multiple of the target's alignment.
 #include <stdlib.h>
 
@@ -19,9 +19,9 @@ struct layout {
     MlirOperation param;
     bool panels;
     bool rounded; // Products read a copy in bf16.
-    bool seen;    // A product has said how the matrix is divided.
-    bool other;   // Something else reads it, or a product that divides it otherwise.
-    bool turned;  // It is transposed for a product.
+    bool seen;    // A GEMM has said how the matrix is divided.
+    bool other;   // Something else reads it, or a GEMM that divides it otherwise.
+    bool turned;  // It is transposed for a GEMM.
     int64_t rows, columns;
 };
 
@@ -38,7 +38,7 @@ static void divide(struct layout *layout, int64_t rows, int64_t columns) {
     layout->columns = columns;
 }
 
-// `call` must divide the matrix into k x n as all products before did. False: it does not say how.
+// `call` must divide the matrix into k x n as all GEMMs before did. False: it does not say how.
 static bool see(struct layout *layout, MlirOperation call) {
     struct hec_tensor k, n;
     if (!hec_call_size(call, "k", &k) || !hec_call_size(call, "n", &n)) {
@@ -49,13 +49,13 @@ static bool see(struct layout *layout, MlirOperation call) {
     return true;
 }
 
-// Two products in one, by matrices of each expert: operands b and c.
+// Two GEMMs in one, by matrices of each expert: operands b and c.
 static bool is_of_swiglu(MlirOperation user, int operand) {
     const enum hec_op op = hec_op_computes(user);
     return (op == HEC_OP_swiglu || op == HEC_OP_gathered_swiglu) && (operand == 1 || operand == 2);
 }
 
-// A parameter that is read: each use must be as the weights of a product.
+// A parameter that is read: each use must be as the weights of a GEMM.
 static void see_reads(struct layout *layout, MlirOperation get) {
     MlirOpOperand use = mlirValueGetFirstUse(hec_get_value(get));
     for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
@@ -73,7 +73,7 @@ static void see_reads(struct layout *layout, MlirOperation get) {
     }
 }
 
-// A gradient that is added: a product must make it in place.
+// A gradient that is added: a GEMM must make it in place.
 static void see_gradient(struct hec_homes *p, struct layout *layout, MlirOperation accumulate) {
     const MlirValue v = hec_accumulate_value(accumulate);
     if (hec_homes_home(p, v).kind != HEC_HOME_GRAD ||
@@ -111,7 +111,7 @@ static int64_t align_elements(const struct hec_homes *p) {
     return hec_params_align(p->target, false);
 }
 
-// Sets layout, matrix (as all products divide it, or its two dims, else one row), elements and rounded, and that Muon moves no vector; returns the elements of one layer (of one expert).
+// Sets layout, matrix (as all GEMMs divide it, or its two dims, else one row), elements and rounded, and that Muon moves no vector; returns the elements of one layer (of one expert).
 static int64_t set_layout(struct hec_homes *p, MlirOperation param, int64_t align) {
     struct layout layout = {.param = param};
     see_uses(p, &layout);

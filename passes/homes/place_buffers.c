@@ -13,10 +13,10 @@
 // Leaves   `home` on every operation with tensor results and every loop, `argument_home` on loops
 //          and functions, `adds` where a result is added to a gradient; offset, stride and rows of
 //          every slot; layout, matrix, elements and offset of every parameter, `rounded` where
-//          products read a copy in bf16; layout of every call with weights; offset and chunk_elements of every set;
+//          GEMMs read a copy in bf16; layout of every call with weights; offset and chunk_elements of every set;
 //          hecate.arena_bytes and hecate.param_elements of the module. moe.copy where a value is
 //          wanted in two places. prove-homes holds.
-// Reports  a layer that is neither constant nor the loop's; weights of experts' products that something else
+// Reports  a layer that is neither constant nor the loop's; weights of experts' GEMMs that something else
 //          reads, too; what the proof finds.
 #include <assert.h>
 #include <stdlib.h>

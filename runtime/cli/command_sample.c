@@ -100,7 +100,7 @@ static bool check_usage(const struct hrt_arguments *arguments, struct hrt_error 
            hrt_fail_usage(error, "--prompt and --prompts: which of them?");
 }
 
-// Programs that could keep keys and values, had they not been told to compute them again.
+// Programs that could keep keys and values, had they not been told to recompute them.
 static void warn_of_time(const struct hrt_run *run) {
     const char *again = hrt_program_setting(run->program, "parallel.recompute");
     if (run->program->seek || run->program->device || run->comm->size > 1 || !again ||

@@ -1,4 +1,4 @@
-// Opening and reading one file of what a teacher says.
+// Opening and reading one file of teacher entries.
 #include "runtime/data/teacher.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-// A file of what a teacher says of the tokens of one file of tokens: for each of them the tokens that it finds likeliest to
+// A file of teacher entries of the tokens of one file of tokens: for each of them the tokens that it finds likeliest to
 // come next, and their log-probabilities. Little-endian: a header of 64 bytes
 //
 //   0   "hecteach"

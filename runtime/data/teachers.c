@@ -1,4 +1,4 @@
-// Which file of what a teacher says belongs to which file of tokens.
+// Which file of teacher entries belongs to which file of tokens.
 #include <errno.h>
 #include <glob.h>
 #include <inttypes.h>

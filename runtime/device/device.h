@@ -87,7 +87,7 @@ struct hrt_device_backend {
     void (*give)(struct hrt_device *device, enum hrt_memory memory, void *taken, size_t bytes);
     // Bytes that are free, and all.
     void (*room)(struct hrt_device *device, size_t *left, size_t *all);
-    // What follows is of devices that are apart (hrt_device_is_apart); NULL: the host's own way.
+    // What follows is of devices with separate memory (hrt_device_is_apart); NULL: the host's own way.
     //
     // Copies between host and device, behind the work that was asked for before. `from` may be changed when `write`
     // returns; `read` waits.
@@ -150,7 +150,7 @@ void hrt_lines_end(struct hrt_lines *lines);
 void hrt_device_write(struct hrt_device *device, void *to, const void *from, size_t bytes);
 
 // Gives the whole pages of `bytes` back, whose values nobody needs any more, of memory that was taken `sparse`; what shares
-// a page with others stays. Nothing on a device that is apart, whose memory is not taken page by page.
+// a page with others stays. Nothing on a device with separate memory, whose memory is not taken page by page.
 void hrt_device_forget(const struct hrt_device *device, void *at, size_t bytes);
 
 // Zeroes `bytes` of the device, behind what was asked for before.

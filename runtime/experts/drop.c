@@ -1,9 +1,9 @@
-// A capacity over groups of sequences: which picks stay, as if one rank had them all.
+// A capacity over groups of sequences: which top-k choices stay, as if one rank had them all.
 //
-// Of each group an expert keeps the picks that moe.limit keeps on one rank, whose tokens are those of rank
+// Of each group an expert keeps the top-k choices that moe.limit keeps on one rank, whose tokens are those of rank
 // 0, then those of rank 1, and so on. A group that lies on one rank is that rank's matter. Of others the
 // counts of all ranks tell, by position; by weight, the ranks look for the weight that just stays, a
-// digit at a time from the top: they add up how many picks of an expert have each digit, so that only
+// digit at a time from the top: they add up how many top-k choices of an expert have each digit, so that only
 // counts travel, whatever the router does.
 #include "runtime/experts/experts.h"
 
@@ -16,7 +16,7 @@
 
 enum { DIGIT = 8, DIGITS = 1 << DIGIT };
 
-// The picks of one group, and how many of each expert stay: all those that weigh more than `least`, and of
+// The top-k choices of one group, and how many of each expert stay: all those that weigh more than `least`, and of
 // those that weigh just as much the first `room` of this rank.
 struct drop {
     struct hrt_experts *experts;
@@ -44,7 +44,7 @@ static uint64_t order_of(const struct drop *drop, int64_t pair) {
     return bits;
 }
 
-// The group's picks of an expert, and those of the ranks before this one.
+// The group's top-k choices of an expert, and those of the ranks before this one.
 static int64_t count_all(const struct drop *drop, int64_t expert, int64_t *before) {
     const struct hrt_comm *comm = drop->experts->comm;
     int64_t all = *before = 0;
@@ -56,7 +56,7 @@ static int64_t count_all(const struct drop *drop, int64_t expert, int64_t *befor
     return all;
 }
 
-// Counts the picks of each expert, or only those that weigh `least`, for count_all.
+// Counts the top-k choices of each expert, or only those that weigh `least`, for count_all.
 static void count_picks(struct drop *drop, bool equal) {
     uint32_t *mine = drop->experts->mine;
     memset(mine, 0, (size_t)drop->layer->set->experts * sizeof *mine);
@@ -67,8 +67,8 @@ static void count_picks(struct drop *drop, bool equal) {
     if (!drop->alone) hrt_gather_counts(drop->experts, drop->layer);
 }
 
-// One digit: adds up how many picks that begin like `least` go on with each digit, and lets `least`
-// go on with that of the pick which just stays. `room` counts down to the picks among those.
+// One digit: adds up how many top-k choices that begin like `least` go on with each digit, and lets `least`
+// go on with that of the pick which just stays. `room` counts down to the top-k choices among those.
 static void take_digit(struct drop *drop, int shift) {
     const int64_t experts = drop->layer->set->experts;
     int64_t *count = drop->experts->digits;
@@ -88,7 +88,7 @@ static void take_digit(struct drop *drop, int shift) {
     }
 }
 
-// Shares the room for picks of weight `least` out: the first ranks' stay.
+// Shares the room for top-k choices of weight `least` out: the first ranks' stay.
 static void share_room(struct drop *drop) {
     count_picks(drop, true);
     for (int64_t e = 0; e < drop->layer->set->experts; e++) {
@@ -148,7 +148,7 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most) {
     return value < least ? least : value > most ? most : value;
 }
 
-// Of groups that lie each on one rank, on a device that is apart; the next route of the layer sorts anew.
+// Of groups that lie each on one rank, on a device with separate memory; the next route of the layer sorts anew.
 static void drop_there(struct hrt_experts *experts, struct hrt_experts_layer *layer, int32_t *kept,
                        const int32_t *ids, const void *weights, int64_t own, int64_t tokens,
                        int64_t group, double capacity, enum hk_drop rule) {

@@ -94,7 +94,7 @@ void hrt_experts_gather(struct hrt_experts *experts, uint64_t word, uint64_t *al
     memcpy(all, experts->heard, (size_t)experts->comm->size * sizeof word);
 }
 
-// ---- a device that is apart
+// ---- a device with separate memory
 
 const void *hrt_experts_see(struct hrt_experts *experts, void *copy, const void *array,
                             size_t bytes) {

@@ -112,7 +112,7 @@ static struct largest largest_of(const struct hrt_experts_shape *shape, int rank
     return most;
 }
 
-// Of a device that is apart alone.
+// Of a device with separate memory alone.
 static void lay_out_copies(struct blocks *blocks, struct hrt_experts *experts,
                            const struct hrt_experts_shape *shape, const struct largest *most) {
     struct carve *both = &blocks->both, *there = &blocks->there;

@@ -39,7 +39,7 @@
 // Elements are floats or doubles, as the shape says; those of rows may be bf16, as their set says. Nothing is allocated after creation. On one
 // rank (back end self) nothing but local copies happens.
 //
-// On a device that is apart all arrays of these calls are the device's: rows, weights, ids, fractions. Rows are sorted,
+// On a device with separate memory all arrays of these calls are the device's: rows, weights, ids, fractions. Rows are sorted,
 // listed and moved there, behind what it was asked for before. The host decides who computes what: hrt_route waits once, for
 // the rows of each expert. hrt_drop and hrt_fractions wait once where groups lie on several ranks: then ids, and weights or the
 // running counts, come to the host.
@@ -69,7 +69,7 @@ struct hrt_experts_set {
     int64_t holders; // That a plan of a layer has in all, at most; 0: slots of every rank.
     int64_t wave_rows; // Rows of a wave on one rank.
     bool limited;      // Its experts have a capacity: hrt_drop will be called.
-    bool bf16;         // Rows are of bf16, there and back. Only on a device that is apart.
+    bool bf16;         // Rows are of bf16, there and back. Only on a device with separate memory.
 };
 
 // Sets this rank's part of the quotas, those of an expert's holders summing to what each rank has for it. Every
@@ -193,7 +193,7 @@ void hrt_dispatch(struct hrt_experts *experts, int set, int64_t layer, int64_t w
 void hrt_give_back(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
                    const void *rows);
 
-// y [tokens, width]: the sum over picks, ascending, of what was given back; a dropped pair adds
+// y [tokens, width]: the sum over top-k choices, ascending, of what was given back; a dropped pair adds
 // nothing. After the last wave.
 void hrt_combine(struct hrt_experts *experts, int set, int64_t layer, void *y);
 

@@ -1,4 +1,4 @@
-// Which tokens of an iteration are this rank's, and what experts get of the picks of a group.
+// Which tokens of an iteration are this rank's, and what experts get of the top-k choices of a group.
 #include "kernels/fractions/fractions.h"
 
 #include <assert.h>

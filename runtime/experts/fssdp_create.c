@@ -12,7 +12,7 @@
 
 // ---- sizes
 
-// Elements of a chunk that products read as they are, without a rounded copy.
+// Elements of a chunk that GEMMs read as they are, without a rounded copy.
 static int64_t plain_elements(const struct hrt_program *program, int set) {
     int64_t elements = 0;
     for (int i = 0; i < program->params; i++) {
@@ -151,7 +151,7 @@ static bool create_layers(struct hrt_fssdp *fssdp, struct hrt_moving_set *set, i
     return created;
 }
 
-// What travels of a chunk's parameters is what products read: the rounded copies where there are some,
+// What travels of a chunk's parameters is what GEMMs read: the rounded copies where there are some,
 // and the parameters that have none.
 static bool create_pieces(struct hrt_fssdp *fssdp, struct hrt_moving_set *set, int index) {
     const struct hrt_program *program = fssdp->program;

@@ -10,7 +10,7 @@
 #include "runtime/plan/types.h"
 
 // The plan and the route of one layer. Of both are what the host writes once the counts of a route are there, and whoever
-// copies rows reads until those of the next are: on a device that is apart that is when it has done all before.
+// copies rows reads until those of the next are: on a device with separate memory that is when it has done all before.
 struct hrt_experts_layer {
     const struct hrt_experts_set *set;
     struct hpl_plan plan;
@@ -42,7 +42,7 @@ struct hrt_wave {
     int32_t *send_first, *recv_first;      // [ranks + 1]
 };
 
-// What the host sees of a device that is apart where groups of tokens lie on several ranks, which is of both; and what a
+// What the host sees of a device with separate memory where groups of tokens lie on several ranks, which is of both; and what a
 // device limits with.
 struct hrt_experts_copies {
     int32_t *ids, *kept;                         // [tokens * picks]
@@ -84,9 +84,9 @@ struct hrt_experts {
     struct hrt_mark words_told;
     hrt_differ_fn *differ;
     void *differ_context;
-    int64_t *counts; // [ranks * sequences][experts] picks of a group.
+    int64_t *counts; // [ranks * sequences][experts] top-k choices of a group.
     // Of hrt_drop, where a set is limited.
-    int64_t *digits; // [experts][256] picks by a digit of their weights
+    int64_t *digits; // [experts][256] top-k choices by a digit of their weights
     uint64_t *least; // [experts]
     int64_t *room;   // [experts]
 };
@@ -122,7 +122,7 @@ bool hrt_group_is_alone(const struct hrt_part *part, int64_t group);
 // Tells all ranks experts->mine: layer->count is that of each of them.
 void hrt_gather_counts(struct hrt_experts *experts, struct hrt_experts_layer *layer);
 
-// What the host computes with of an array of `bytes`: where it lies, or `copy`, of both, which a device that is apart is only
+// What the host computes with of an array of `bytes`: where it lies, or `copy`, of both, which a device with separate memory is only
 // asked to bring: the host then waits for all of them at once.
 const void *hrt_experts_see(struct hrt_experts *experts, void *copy, const void *array,
                             size_t bytes);

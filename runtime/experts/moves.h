@@ -27,7 +27,7 @@ struct hrt_move {
     struct hrt_steps steps;
     struct hrt_mark mark;
     int32_t *brought; // [experts][pieces]
-    uint64_t *heard;  // [ranks] NULL on a device that is apart.
+    uint64_t *heard;  // [ranks] NULL on a device with separate memory.
     char *staging;    // HPL_STAGED pieces; NULL: data is received where it belongs.
     size_t staged;    // Bytes of one.
     enum hrt_move_kind kind;

@@ -158,7 +158,7 @@ static void *beat(void *argument) {
 }
 
 // Both say that they leave, so that no message is left behind. One that does not is on its way out
-// otherwise, or the end of the wire will tell.
+// otherwise, or the end of the transport will tell.
 static void take_leave(struct hrt_net_heart *heart) {
     const struct timespec nap = {.tv_nsec = 1000000};
     struct hrt_net *own = heart->own;

@@ -1,7 +1,7 @@
 // The lanes of several ranks. Wires advance only inside their calls, so a helper thread turns the lanes of what moves behind the
 // computation: it posts, tests and adds what is next in them ("a turn"). A thread that waits for a lane turns it
 // itself meanwhile. The helper sleeps between two turns, and until the next submit when nothing is under way: a
-// thread that waits inside of a wire would take a core from the computation.
+// thread that waits inside of a transport would take a core from the computation.
 #include <assert.h>
 #include <stdlib.h>
 #include <time.h>

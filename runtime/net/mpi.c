@@ -30,7 +30,7 @@ static _Noreturn void fail(struct hrt_net *own, int code, int peer, const char *
     hrt_net_fail(own, peer, what, text);
 }
 
-// ---- the wire
+// ---- the transport
 
 static void mpi_post(struct hrt_net *own, struct hrt_net_pieces *pieces,
                      const struct hrt_net_piece *piece, void *data) {

@@ -1,4 +1,4 @@
-// Several ranks: what is the same whatever carries their messages. Lanes, sums, who is lost. A wire carries: MPI
+// Several ranks: what is the same whatever carries their messages. Lanes, sums, who is lost. A transport carries: MPI
 // (mpi.c), or TCP (tcp.c). Only these files and tests include this.
 //
 // A lost rank ends the job. mpirun ends all ranks by itself when one dies, and names it. Where the
@@ -43,11 +43,11 @@ struct hrt_net_piece {
 // Messages under way. `request` and `of` are parallel; finished ones are taken out, into `through`.
 struct hrt_net_pieces {
     const char *name; // Of what moves, in messages.
-    char *request;    // Of the wire: wire->request bytes each.
+    char *request;    // Of the transport: wire->request bytes each.
     struct hrt_net_piece *of, *through;
     int *finished;
     int *came;    // Bytes of each finished one that was received; -1: more than there is room for.
-    char *status; // Scratch of the wire: wire->status bytes each.
+    char *status; // Scratch of the transport: wire->status bytes each.
     int count, room;
 };
 
@@ -129,13 +129,13 @@ struct hrt_net {
     struct hrt_comm *comm; // The caller's.
     const struct hrt_wire *wire;
     void *wire_own;
-    bool many_threads; // The wire takes calls of several.
+    bool many_threads; // The transport takes calls of several.
     int rank, size;
     struct hrt_net_peer *peer; // [size]
     int *watch;            // [size] A descriptor that tells when the rank's process ends, or -1.
     atomic_int *announced; // Shared by the ranks of this machine: somebody prints the message.
 
-    int timeout;      // Seconds without a sign of life after which a rank counts as lost.
+    int timeout;      // Seconds without a heartbeat after which a rank counts as lost.
     int patience;     // Seconds after which one that others wait for does, though it lives.
     int spins;        // Polls before a waiting rank sleeps between polls.
     long interval_ns; // Between two tests of the helper thread.
@@ -180,7 +180,7 @@ bool hrt_net_read_settings(struct hrt_net *own, struct hrt_error *error);
 // Reads a variable of seconds; one that is not set leaves them as they are.
 bool hrt_net_read_seconds(const char *variable, int *seconds, struct hrt_error *error);
 
-// Lets ranks that have met begin: `own` knows its rank, node_of and peers, and its wire carries messages. Fills in
+// Lets ranks that have met begin: `own` knows its rank, node_of and peers, and its transport carries messages. Fills in
 // `comm`. `key` is a number that is the same on all ranks, and another one in every run. Collective.
 void hrt_net_begin(struct hrt_net *own, struct hrt_comm *comm, int nodes, uint64_t key);
 
@@ -251,11 +251,11 @@ void hrt_net_busy(struct hrt_net *own);
 // Ends the job when a process of this machine has ended.
 void hrt_net_look(struct hrt_net *own);
 
-// Ends the job because `rank` gives no sign of life.
+// Ends the job because `rank` gives no heartbeat.
 _Noreturn void hrt_net_silent(struct hrt_net *own, int rank);
 
 // heart.c: starts to tell the next rank that this one lives, and to listen to the one before;
-// `timeout` seconds of silence end the job. Every rank calls it. NULL: the wire takes no calls of threads.
+// `timeout` seconds of silence end the job. Every rank calls it. NULL: the transport takes no calls of threads.
 struct hrt_net_heart *hrt_net_heart_start(struct hrt_net *own, int timeout);
 
 // From now on processes may end; and, when all ranks have said so, hearts may stop.

@@ -87,7 +87,7 @@ static void clear_away(const struct hrt_net *own, int lost) {
 }
 
 // Ends this rank, and with it the job where the launcher cares. `all`: asks the launcher to end
-// everybody. The wire may be in no state to do anything: then this process ends by a signal.
+// everybody. The transport may be in no state to do anything: then this process ends by a signal.
 static _Noreturn void leave(struct hrt_net *own, bool all) {
     alarm(5);
     fflush(stdout);

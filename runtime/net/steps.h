@@ -41,7 +41,7 @@ struct hrt_step {
 struct hrt_steps {
     struct hrt_step *step; // [room]
     int32_t count, room;
-    bool on_device; // What its steps name is memory of a device that is apart.
+    bool on_device; // What its steps name is memory of a device with separate memory.
     uint64_t
         hash; // Of all that moves, also between others: the same on every rank. 0: nobody else knows.
 

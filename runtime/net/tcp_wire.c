@@ -342,7 +342,7 @@ static void advance(struct tcp *tcp) {
     }
 }
 
-// ---- the wire
+// ---- the transport
 
 static struct message **request(const struct hrt_net_pieces *pieces, int i) {
     return (struct message **)pieces->request + i;

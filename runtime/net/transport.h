@@ -10,7 +10,7 @@
 // Adds and copies are run in the order of the list by whoever turns the lane, and under no lock that submit, reached
 // or join need. Same lists, same bits.
 //
-// Lists whose memory is that of a device which is apart (steps->on_device) go to an executor of the device: it asks the
+// Lists whose memory is that of a device with separate memory (steps->on_device) go to an executor of the device: it asks the
 // device for all of a list at once, behind what the device was asked for before. Joining one lets the device wait, and
 // not the host: what the device is asked for afterwards sees what has arrived.
 //

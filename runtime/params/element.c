@@ -29,7 +29,7 @@ enum hrt_hf_type hrt_hf_type_find(const char *name) {
     return HRT_HF_BF16;
 }
 
-// hk_bf16_round makes denormal numbers zeros, as products do; files keep them.
+// hk_bf16_round makes denormal numbers zeros, as GEMMs do; files keep them.
 static uint16_t to_bf16(double value) {
     const float narrow = (float)value;
     uint32_t bits;

@@ -1,4 +1,4 @@
-// The copies in bf16 that products read: every parameter with `rounded`, at its offset in elements, as
+// The copies in bf16 that GEMMs read: every parameter with `rounded`, at its offset in elements, as
 // panels of row pairs where the parameter lies in panels (kernels/types.h). Files, the optimizer and
 // everything else know the parameters themselves only.
 #ifndef HECATE_RUNTIME_PARAMS_ROUNDED_H

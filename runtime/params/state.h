@@ -37,7 +37,7 @@ struct hrt_state {
     struct hk_teacher teacher; // The same, as the model has it.
     double *sums;              // Of both: one per tensor, chunk and rank: scratch of hrt_grad_norm.
     struct hk_clipped
-        *clipped; // On a device that is apart, of one rank: of the last step. Else NULL.
+        *clipped; // On a device with separate memory, of one rank: of the last step. Else NULL.
     // Of programs of several ranks, see ranks.h; else NULL.
     struct hrt_comm *comm; // Borrowed.
     struct hrt_experts *experts;
@@ -47,11 +47,11 @@ struct hrt_state {
     struct hrt_snapshot *snapshot;
 };
 
-// Takes memory for what a teacher says of a batch, `entries` for each token, and tells the model. Nothing to do for a program
+// Takes memory for teacher entries of a batch, `entries` for each token, and tells the model. Nothing to do for a program
 // without losses against one, or without entries.
 bool hrt_state_teach(struct hrt_state *state, int64_t entries, struct hrt_error *error);
 
-// Tells the model where it finds what the teacher says of the calls that follow. Nothing to do where there is none.
+// Tells the model where it finds teacher entries of the calls that follow. Nothing to do where there is none.
 void hrt_state_tell(struct hrt_state *state, struct hk_teacher teacher);
 
 // Gives back what hrt_state_teach took.
@@ -77,7 +77,7 @@ struct hrt_loss hrt_loss_at(const struct hrt_program *program, int number);
 // that were asked for before.
 const void *hrt_state_logits(struct hrt_state *state, int number, int64_t first, int64_t count);
 
-// Makes the copies in bf16 that products read (params/rounded.h). Nothing in programs without any.
+// Makes the copies in bf16 that GEMMs read (params/rounded.h). Nothing in programs without any.
 void hrt_state_round(struct hrt_state *state);
 
 // Waits until the device reads ids and targets no longer, so that they can be written.

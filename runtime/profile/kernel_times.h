@@ -24,7 +24,7 @@ enum hrt_section {
     HRT_SECTION_PRODUCTS,
     HRT_SECTION_ATTENTION,
     HRT_SECTION_PASSES,    // The other kernels of forward and backward.
-    HRT_SECTION_EPILOGUES, // Of products: emitted loops that run inside them.
+    HRT_SECTION_EPILOGUES, // Of GEMMs: emitted loops that run inside them.
     HRT_SECTION_BETWEEN,   // Between two kernels: what the compiler emitted as loops.
     HRT_SECTION_OPTIMIZER, // Kernels of the update.
 };
@@ -32,7 +32,7 @@ enum { HRT_SECTIONS = HRT_SECTION_OPTIMIZER + 1 };
 
 struct hrt_tally_row {
     enum hrt_section section;
-    const char *name;  // Of the kernel; EPILOGUES: of the product; BETWEEN: the phase.
+    const char *name;  // Of the kernel; EPILOGUES: of the GEMM; BETWEEN: the phase.
     const char *sizes; // As struct hk_work; NULL: none.
     // BETWEEN: the names of the kernels before and after, as rows; -1: the phase begins, ends.
     int64_t size[HK_DIMS_MAX];

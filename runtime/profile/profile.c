@@ -74,7 +74,7 @@ static enum hrt_section section_of(enum hrt_phase phase, enum hk_kind kind) {
     return kind == HK_KIND_ATTENTION ? HRT_SECTION_ATTENTION : HRT_SECTION_PASSES;
 }
 
-// The epilogue of a product is a row of its own, named as the product is.
+// The epilogue of a GEMM is a row of its own, named as the GEMM is.
 static void count_epilogue(struct hrt_profile *p, const struct hk_call *call) {
     struct hk_work work = call->work;
     if (call->epilogue_ns == 0) return;

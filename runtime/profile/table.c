@@ -1,5 +1,5 @@
 // The table: sections, their kernels, their shapes, each by falling time; then the other phases, and
-// what is not in products and attention.
+// what is not in GEMMs and attention.
 #include "runtime/profile/record.h"
 
 #include <inttypes.h>

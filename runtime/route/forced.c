@@ -285,7 +285,7 @@ bool hrt_route_open(struct hrt_route *route, const struct hrt_route_request *req
 
 // ---- a step
 
-// Points sequence[layer] at the picks of sequence `index` of the batch.
+// Points sequence[layer] at the top-k choices of sequence `index` of the batch.
 static int32_t *const *ids_of(struct hrt_route *route, int64_t index) {
     for (int i = 0; i < route->layers; i++) {
         const struct hrt_spread spread = route->layer[i].spread;

@@ -136,7 +136,7 @@ static int64_t record_at(const struct hrt_ids_file *file, int64_t sequence) {
     return (int64_t)file->head_bytes + sequence * (int64_t)file->record_bytes;
 }
 
-// Whether the picks of one token are experts, all different.
+// Whether the top-k choices of one token are experts, all different.
 static bool is_valid(const uint16_t *ids, struct hrt_ids_layer layer) {
     for (int64_t j = 0; j < layer.topk; j++) {
         if (ids[j] >= layer.experts) return false;

@@ -14,7 +14,7 @@ static double factor_of(const int64_t *mass, const double *popularity, int64_t e
     return total > 0 ? left / total : -1;
 }
 
-// Fills up the experts whose popularity is too large, marking the others -1. Returns the picks left.
+// Fills up the experts whose popularity is too large, marking the others -1. Returns the top-k choices left.
 static double fill_full(int64_t *mass, const double *popularity, struct hrt_spread spread) {
     double left = (double)(spread.positions * spread.topk);
     const double most = (double)spread.positions;

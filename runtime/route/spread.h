@@ -7,12 +7,12 @@
 
 #include "runtime/base/random.h"
 
-// How a sequence's picks (positions x topk) are spread, topk <= experts.
+// How a sequence's top-k choices (positions x topk) are spread, topk <= experts.
 struct hrt_spread {
     int64_t experts, topk, positions;
 };
 
-// Stores in `mass` [experts] how many of the picks each expert gets, in units of 1 / 2^24: in the
+// Stores in `mass` [experts] how many of the top-k choices each expert gets, in units of 1 / 2^24: in the
 // proportion of `popularity` [experts] (finite, not negative), but no expert more than `positions`,
 // since the experts of a token differ; what one cannot take goes to the others. The masses sum to
 // positions x topk exactly.
@@ -24,7 +24,7 @@ void hrt_spread_masses(int64_t *mass, const double *popularity, struct hrt_sprea
 //
 // Systematic sampling: pick q of the sequence falls to the expert in whose stretch of the line
 // [0, positions x topk) the point q + u lies, u uniform in [0, 1); token t of a random order has
-// picks t, t + positions, ..., which never meet in one stretch of at most `positions`.
+// top-k choices t, t + positions, ..., which never meet in one stretch of at most `positions`.
 // Source: Madow 1949, "On the theory of systematic sampling, II".
 void hrt_spread_sequence(int32_t *ids, const int64_t *mass, struct hrt_spread spread,
                          struct hrt_stream stream, uint64_t sequence, int32_t *order);

@@ -1,6 +1,6 @@
 // The sequences of an iteration, and forward and backward of them, which a step of training asks for.
 //
-// Of one rank, a device that is apart is asked for the same in every iteration: ids and targets come to one place first, and
+// Of one rank, a device with separate memory is asked for the same in every iteration: ids and targets come to one place first, and
 // what depends on the step, losses and counts, is fetched behind it. So forward and backward are graphs (device/graph.h),
 // unless losses of several iterations together are counted, whose kernels are told the iteration.
 #ifndef HECATE_RUNTIME_TRAIN_BATCH_H
@@ -27,7 +27,7 @@ bool hrt_batch_create(struct hrt_batch *batch, struct hrt_state *state, int64_t 
 // Also of a zeroed one.
 void hrt_batch_destroy(struct hrt_batch *batch);
 
-// Asks a device that is apart to bring an iteration's ids and targets.
+// Asks a device with separate memory to bring an iteration's ids and targets.
 void hrt_batch_bring(struct hrt_batch *batch, const struct hrt_flight *flight, int64_t iteration);
 
 // The losses of a forward; where they come later (hrt_device_losses) not a number. `repeats`: this one may be a graph.

@@ -167,7 +167,7 @@ static void draw_tokens(struct check *check) {
     }
 }
 
-// And what a teacher says of them, which knows nothing of one in five.
+// And teacher entries of them, none for one in five.
 static void draw_teacher(struct check *check) {
     const struct hrt_state *state = check->state;
     const struct hrt_program *program = state->program;

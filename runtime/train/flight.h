@@ -13,7 +13,7 @@
 // All of it HRT_OF_BOTH.
 struct hrt_flight {
     int32_t *ids, *targets;     // [iterations][batch, positions]
-    struct hrt_said said;       // The same of what a teacher says, `entries` of each token.
+    struct hrt_said said;       // The same of teacher entries, `entries` of each token.
     float *losses;              // [iterations][loss_count] as hrt_device_fetch_losses brings them.
     struct hk_clipped *clipped; // A copy of state->clipped.
     int64_t *count;             // As struct hrt_load_counts has them.

@@ -23,7 +23,7 @@ size_t hrt_memory_sums_bytes(const struct hrt_program *program) {
     return (size_t)(tensors + hrt_ranks_chunks(program) + program->world) * sizeof(double);
 }
 
-// Bytes of parameters and of what has their layout. Places of experts are fixed: on a device that is apart those of
+// Bytes of parameters and of what has their layout. Places of experts are fixed: on a device with separate memory those of
 // others' experts take memory, too.
 struct places {
     size_t params, gradients, rounded, states;

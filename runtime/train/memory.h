@@ -12,7 +12,7 @@
 // Bytes of the scratch of hrt_grad_norm.
 size_t hrt_memory_sums_bytes(const struct hrt_program *program);
 
-// Whose memory. A program whose device is not apart has all of it on the host.
+// Whose memory. A program whose device has no separate memory has all of it on the host.
 enum hrt_memory_place { HRT_ON_HOST, HRT_ON_DEVICE, HRT_PINNED };
 
 enum { HRT_MEMORY_LINES = 13 };
@@ -33,7 +33,7 @@ int hrt_memory_list(const struct hrt_program *program, enum hrt_training trainin
 double hrt_memory_saving(const struct hrt_program *program, int64_t copies);
 
 // Whether all that is still to be taken of the device's memory is free. The error says what needs how much, and
-// which settings would need less. True on a device that is not apart, whose memory is taken as it is touched.
+// which settings would need less. True on a device without separate memory, whose memory is taken as it is touched.
 bool hrt_memory_check(struct hrt_device *device, const struct hrt_program *program,
                       enum hrt_training training, struct hrt_error *error);
 

@@ -34,7 +34,7 @@ bool hrt_muon_create(struct hrt_muon *muon, const struct hrt_program *program,
 // Also of a zeroed one.
 void hrt_muon_destroy(struct hrt_muon *muon);
 
-// A step has two parts, which on a device that is apart are asked for. Products are the kernels': the same bits by any number
+// A step has two parts, which on a device with separate memory are asked for. GEMMs are the kernels': the same bits by any number
 // of threads, so on every rank.
 //
 // Of `count` elements: the gradients move the momentum, and what becomes orthogonal takes their place.

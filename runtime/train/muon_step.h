@@ -1,4 +1,4 @@
-// A step of Muon, for one precision of the host or for a device that is apart: muon.c includes it for each, with `real`,
+// A step of Muon, for one precision of the host or for a device with separate memory: muon.c includes it for each, with `real`,
 // MUON(name), the name with its suffix, CALL(kernel, arguments), SQUARES(x, count), which leaves a sum of squares, COPY(to, from,
 // bytes), PACK and UNPACK. Nobody else includes this.
 

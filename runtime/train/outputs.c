@@ -199,7 +199,7 @@ static void read_rows(struct hrt_outputs *outputs, struct hrt_state *state, int 
     }
 }
 
-// Adds `rows` positions of rank `from`, whose logits are there, to what the teacher says; the first `skipped` ones are there
+// Adds `rows` positions of rank `from`, whose logits are there, to teacher entries; the first `skipped` ones are there
 // already.
 static void add_entries(struct hrt_outputs *outputs, const struct hrt_state *state, int from,
                         int64_t rows, int64_t skipped) {

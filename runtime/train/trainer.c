@@ -195,7 +195,7 @@ static void report_losses(struct hrt_step_report *report, const double *sum) {
     memcpy(report->named.value, sum + HRT_LOSSES, sizeof report->named.value);
 }
 
-// Forward and backward of every iteration. `sum`: of the losses where the host computes; a device that is apart leaves them
+// Forward and backward of every iteration. `sum`: of the losses where the host computes; a device with separate memory leaves them
 // in the step's flight. A rank whose data fails goes on with what it has, as the others wait for it.
 static bool iterate(struct hrt_trainer *trainer, int64_t step, double *sum,
                     struct hrt_error *error) {

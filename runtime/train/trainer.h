@@ -38,7 +38,7 @@ struct hrt_step_report {
     int64_t resharded;      // Chunks that have a new owner.
     struct hrt_watch_sums watched;
     double left;  // Seconds until the last step, at this pace.
-    double flops; // A second, of all ranks: those of products and attention.
+    double flops; // A second, of all ranks: those of GEMMs and attention.
     bool
         skipped; // The loss or the norm is not finite: the parameters are those of the step before.
     bool evaluated;
@@ -64,7 +64,7 @@ struct hrt_trainer {
     int64_t tokens;               // Of one step, over all ranks.
     int64_t targets;              // That are predicted of them.
     int64_t from, drawn;          // Steps that were taken before, and the sequences that they drew.
-    // Steps that were asked for, and reported. Step n has step[n % 2] and, on a device that is apart, flight[n % flights].
+    // Steps that were asked for, and reported. Step n has step[n % 2] and, on a device with separate memory, flight[n % flights].
     // `ahead`: of one rank such a device has two, as the host is a step ahead of it.
     int64_t asked, reported;
     bool ahead;
@@ -99,11 +99,11 @@ void hrt_trainer_destroy(struct hrt_trainer *trainer);
 // Takes step number `step`, from 0. The loss is the sum of token losses divided by the step's
 // number of targets, plus the mean of the iterations' auxiliary losses, plus the named losses times their weights. False when the data cannot
 // be read, or the loss or a gradient is not finite, and train.skip_max steps before were not either: the parameters
-// are then those of the step before. A device that is apart, of one rank, skips none.
+// are then those of the step before. A device with separate memory, of one rank, skips none.
 bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step_report *report,
                       struct hrt_error *error);
 
-// The same in two parts, of which the first only asks a device that is apart. At most two steps may be without a report.
+// The same in two parts, of which the first only asks a device with separate memory. At most two steps may be without a report.
 // The report, of the first one without, waits for that step; it is what finds that a loss or a gradient is not finite:
 // then no step that was asked for has changed the parameters, and none will report any more.
 bool hrt_trainer_ask(struct hrt_trainer *trainer, int64_t step, struct hrt_error *error);

@@ -1,4 +1,4 @@
-// Files of what a teacher says.
+// Files of teacher entries.
 //
 // Promises: ids of what is read lie in the vocabulary, log-probabilities are no NaN; a refusal says why.
 #include <math.h>

@@ -67,7 +67,7 @@ double to_bf16(double value);
 // `t`, rounded to bf16 where op has `rounds`.
 const struct tensor *rounded(struct machine *m, MlirOperation op, const struct tensor *t);
 
-// Entry k of what the teacher says of a token, by its number among the tokens of a call. False: it says nothing of it.
+// Entry k of teacher entries of a token, by its number among the tokens of a call. False: it says nothing of it.
 enum { TEACHER_ENTRIES = 3 };
 bool teacher_entry(const struct machine *m, int64_t token, int k, int64_t *id, double *log_prob);
 

@@ -181,7 +181,7 @@ void run_dropout(struct machine *m, MlirOperation op) {
     }
 }
 
-// The same factor wherever an operation of this number asks: it may be computed again.
+// The same factor wherever an operation of this number asks: it may be recomputed.
 void run_noise(struct machine *m, MlirOperation op) {
     struct tensor *y = out(m, op, 0);
     const double amount = hec_get_float(op, "amount");

@@ -55,7 +55,7 @@ static void a_step_is_counted_on(void **state) {
     test_free_all();
 }
 
-// More picks and experts than a device's block has threads.
+// More top-k choices and experts than a device's block has threads.
 static void many_picks_of_many_experts_are_counted(void **state) {
     (void)state;
     enum { long_sequence = 350, all = 2 * long_sequence * topk, many = 600 };

@@ -1,4 +1,4 @@
-# What backward computes again has the bits of what it would have kept: parameters after a training are the same files under
+# What backward recomputes has the bits of what it would have kept: parameters after a training are the same files under
 # every parallel.recompute, on one rank and on two, with rows that take several waves.
 set -e
 work=$(mktemp -d)
@@ -16,7 +16,7 @@ check() {
         cmp $name.none "$name.$policy"
         ./model info | grep '  arena' >> $name.arenas
     done
-    [ "$(sort $name.arenas | uniq | wc -l)" -ge 4 ] || { cat $name.arenas && exit 1; } # Something was computed again.
+    [ "$(sort $name.arenas | uniq | wc -l)" -ge 4 ] || { cat $name.arenas && exit 1; } # Something was recomputed.
 }
 
 check one 1

@@ -160,7 +160,7 @@ static void test_windows(void **state) {
     loads_free(&s.loads);
 }
 
-// Rows beyond a wave's room are computed again in backward.
+// Rows beyond a wave's room are recomputed in backward.
 static void test_waves(void **state) {
     (void)state;
     struct scene s;

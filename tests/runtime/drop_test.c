@@ -1,4 +1,4 @@
-// Test of hrt_drop, run by mpirun: every rank knows the picks of all, lets hk_limit drop among them as
+// Test of hrt_drop, run by mpirun: every rank knows the top-k choices of all, lets hk_limit drop among them as
 // one rank would, and compares what stays of its own.
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@ struct drop_case {
     bool idle;     // The last rank's tokens are nobody's, and most of those of the one before.
 };
 
-// The picks of all ranks, rank 0's first: what one rank would have.
+// The top-k choices of all ranks, rank 0's first: what one rank would have.
 struct picks {
     int64_t tokens, first, mine; // All; this rank's first one, and how many count of its own.
     int32_t ids[PAIRS_MAX], kept[PAIRS_MAX];

@@ -1,4 +1,4 @@
-// Test of hrt_fractions, run by mpirun: every rank knows the picks of all, lets hk_fractions count them as
+// Test of hrt_fractions, run by mpirun: every rank knows the top-k choices of all, lets hk_fractions count them as
 // one rank would, and compares bits of its own sequences.
 #include <stdlib.h>
 #include <string.h>

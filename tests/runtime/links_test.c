@@ -1,4 +1,4 @@
-// Three ranks over TCP's wire whose connections go through this process, as if each had a machine of its own: it cuts
+// Three ranks over TCP's transport whose connections go through this process, as if each had a machine of its own: it cuts
 // connections, both ways or one, and damages frames. However the job ends, it says so once and names the right rank.
 #include <errno.h>
 #include <fcntl.h>
@@ -233,7 +233,7 @@ static void a_link_that_is_cut_one_way_is_told_once(void **state) {
     const bool back[RANKS][RANKS] = {[2][0] = true};
     const struct job one = run(100000, back, NONE);
     expect(&one, 1, "lost rank 2 (process 1002 on n2): no heartbeat for 3 s on rank 0", 1);
-    const bool forth[RANKS][RANKS] = {[0][2] = true}; // No sign of life goes there: patience ends.
+    const bool forth[RANKS][RANKS] = {[0][2] = true}; // No heartbeat goes there: patience ends.
     const struct job other = run(100000, forth, NONE);
     expect(&other, 1, "lost rank ", 1);
     assert_int_equal(times(other.said, "lost rank 1"), 0);

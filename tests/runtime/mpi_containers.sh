@@ -25,7 +25,7 @@ done
 timeout 60 $apart --mount-proc "$here/ranks.sh" 3 "$program" 0 9 end >"$out/said" 2>&1 ||
     fail "ended with $?"
 
-# Nobody can look at the process of another; its signs of life are missed. The first process of a namespace cannot
+# Nobody can look at the process of another; its heartbeats are missed. The first process of a namespace cannot
 # be stopped.
 export HECATE_COMM_TIMEOUT=3
 timeout 30 "$here/ranks.sh" 3 $apart sh -c '"$0" "$@"; exit $?' "$program" 2 19 100 \

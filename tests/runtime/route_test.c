@@ -35,7 +35,7 @@ static void equal_shares_give_equal_loads(void **state) {
     for (int e = 0; e < 8; e++) assert_int_equal(count[e], 24);
 }
 
-// 100 x 2 picks over shares of 1, 2, 3 and 4 tenths, and over a share that 100 tokens cannot hold:
+// 100 x 2 top-k choices over shares of 1, 2, 3 and 4 tenths, and over a share that 100 tokens cannot hold:
 // 90 % of 200 would be 180.
 static void loads_follow_shares_up_to_every_token(void **state) {
     (void)state;

@@ -1,4 +1,4 @@
-// One rank of a test of the double of NCCL: nccl_ranks RANK SIZE FILE CASE, see nccl_test.sh. FILE carries the unique id.
+// One rank of a test of the fake of NCCL: nccl_ranks RANK SIZE FILE CASE, see nccl_test.sh. FILE carries the unique id.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

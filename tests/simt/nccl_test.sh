@@ -1,5 +1,5 @@
 #!/bin/sh
-# nccl_test.sh NCCL_RANKS: the double of NCCL between processes. What is right goes through under several seeds; what is
+# nccl_test.sh NCCL_RANKS: the fake of NCCL between processes. What is right goes through under several seeds; what is
 # wrong is named by some rank, and none hangs. 70: a report of the emulator.
 set -u
 program=$1

@@ -1,4 +1,4 @@
-// streams: what the doubles of CUDA's runtime and of NCCL share. A stream is a queue of operations; nothing runs when
+// streams: what the fakes of CUDA's runtime and of NCCL share. A stream is a queue of operations; nothing runs when
 // it is called, but later, when the host waits or calls something else, in an order that a seed chooses.
 #ifndef HECATE_TESTS_SIMT_STREAMS_H
 #define HECATE_TESTS_SIMT_STREAMS_H

@@ -13,7 +13,7 @@ Without the environment's CUDA_FLAGS the program is compiled as a user does it. 
 so: that is status 77, of a test that is skipped.
 
 Environment: HECATEC; for the emulator CC and CXX; CFLAGS for emitted programs; CUDA_FLAGS for what nvcc would compile;
-LIBRARIES, in order, separated by blanks; RANGES_LIBRARY, the double of a profiler.
+LIBRARIES, in order, separated by blanks; RANGES_LIBRARY, the fake of a profiler.
 """
 
 import json

@@ -1,4 +1,4 @@
-// A device that is apart, on the host: what has no GPU can be tested with it. The host may not touch its memory
+// A device with separate memory, on the host: what has no GPU can be tested with it. The host may not touch its memory
 // (it ends by a signal), and work is done as late as it may be: when somebody waits.
 #ifndef HECATE_TESTS_RUNTIME_SUPPORT_APART_H
 #define HECATE_TESTS_RUNTIME_SUPPORT_APART_H
