@@ -11,16 +11,16 @@ struct hrt_loopback;
 // Listens on 127.0.0.1, so that other machines cannot ask. NULL: `*why` says in words why not. Closed on exec.
 struct hrt_loopback *hrt_loopback_open(int port, const char **why);
 
-// Writes what is asked for; false: there is nothing, and what was written is dropped.
+// Writes the answer to a request; false: there is none, and the text written so far is dropped.
 typedef bool hrt_loopback_fn(void *context, FILE *out);
 
 // Answers each GET of "/", or of `path`, with a text of the MIME type `type`, until hrt_loopback_stop. One who asks in the
 // name of another host is turned away; so is one who has not asked within five seconds, or not taken the answer within as
-// many. Of more than 32 clients the oldest goes.
+// many. With more than 32 clients the oldest goes.
 void hrt_loopback_serve(struct hrt_loopback *loopback, const char *path, const char *type,
                         hrt_loopback_fn *write, void *context);
 
-// Has hrt_loopback_serve return at once, whoever is being answered. Any thread.
+// Makes hrt_loopback_serve return at once, in the middle of an answer, too. Any thread.
 void hrt_loopback_stop(struct hrt_loopback *loopback);
 
 // After hrt_loopback_serve has returned, or where it was never called.

@@ -8,7 +8,7 @@
 struct hrt_suggestion {
     const char *typed;
     const char *best; // Borrowed from the candidates; NULL: none is close enough.
-    size_t distance;  // Of `best`: letters inserted, removed, replaced, or swapped.
+    size_t distance;  // Distance from `best`: letters inserted, removed, replaced, or swapped.
 };
 
 // Offers a candidate. It is kept when it is closer than all before and at most a third of the typed

@@ -1,4 +1,4 @@
-// Who this process is among the ranks of a run, as its launcher says, and which ranks share a node.
+// This process's place among the ranks of a run, as its launcher gives it, and the ranks that share its node.
 #ifndef HECATE_RUNTIME_BASE_WORLD_H
 #define HECATE_RUNTIME_BASE_WORLD_H
 
@@ -10,7 +10,7 @@
 struct hrt_world {
     const char *launcher; // "torchrun", "mpirun", "srun", ...; NULL: started alone.
     int rank, size;       // 0, 1 when started alone.
-    int local_rank;       // Of its machine; -1: nobody says. 0 when started alone.
+    int local_rank;       // On its machine; -1: not given. 0 when started alone.
     bool here;            // The launcher says that all ranks are on this machine.
 };
 

@@ -17,11 +17,11 @@ struct hrt_run {
     struct hrt_placement *placement; // Once ranks have met.
     struct hrt_arguments *arguments;
     struct hrt_comm *comm;
-    const struct hrt_checkpoint *from; // What training goes on from; NULL: nothing.
+    const struct hrt_checkpoint *from; // The checkpoint that training resumes from; NULL: none.
 };
 
-// Prints why the run failed, and empties the text. What all ranks have found wrong with the command line, and
-// what they know of each other (error->shared), is told by one, and they end together. A rank that
+// Prints why the run failed, and empties the text. Where all ranks have found a fault in the command line, or
+// know of each other's (error->shared), one prints it, and they end together. A rank that
 // fails alone ends the others, which may be waiting for it, and does not return: so this is called while
 // all memory is still there that jobs under way use.
 void hrt_run_report(const struct hrt_run *run, struct hrt_error *error);
@@ -36,7 +36,7 @@ int hrt_command_info(const struct hrt_run *run, struct hrt_error *error);
 // Opens the data that the settings name. Shared by train and eval.
 bool hrt_run_open_data(const struct hrt_run *run, struct hrt_data *data, struct hrt_error *error);
 
-// What the arguments say of samples: how tokens are drawn, and the tokenizer, of --tokenizer or of the folder of --load. False: a
+// Reads the arguments of samples: the draw, and the tokenizer, from --tokenizer or from the folder of --load. False: a
 // model that predicts no next token, or a file that cannot be read. Close it in either case.
 bool hrt_run_open_sampler(const struct hrt_run *run, struct hrt_sampler *sampler,
                           struct hrt_error *error);
@@ -44,7 +44,7 @@ bool hrt_run_open_sampler(const struct hrt_run *run, struct hrt_sampler *sampler
 // By what the run trains, when it does.
 enum hrt_training hrt_run_trains(const struct hrt_run *run);
 
-// Creates the state with what training goes on from, parameters from --load, or fresh ones. Shared by all but info. Of several ranks all
+// Creates the state with the checkpoint that training resumes from, parameters from --load, or fresh ones. Shared by all but info. On several ranks all
 // call it: they must read the same files, those of `data` (NULL: none) included, and all have a state, or none.
 struct hrt_state;
 bool hrt_run_create_state(const struct hrt_run *run, struct hrt_state *state,

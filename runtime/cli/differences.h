@@ -1,4 +1,4 @@
-// What differs between the run of a checkpoint and the one that goes on from it, as sentences: "train.seed was 1 there and
+// Differences between the run of a checkpoint and the one that resumes from it, as sentences: "train.seed was 1 there and
 // is 2 here".
 #ifndef HECATE_RUNTIME_CLI_DIFFERENCES_H
 #define HECATE_RUNTIME_CLI_DIFFERENCES_H
@@ -10,14 +10,14 @@ struct json_t;
 
 // `list` is an array of sentences, which these add to. `there` may be NULL, or anything else that stood in a file.
 //
-// Of settings by key. `whole`: what is not there was nothing; else the checkpoint is of a version that did not note it.
+// Compares settings by key. `whole`: a missing key was not set; else the checkpoint is of a version that did not note it.
 void hrt_differ_settings(struct json_t *list, const struct json_t *there, const struct json_t *here,
                          bool whole);
 
-// Of the parts of a model (struct hrt_program), by their names.
+// Compares the parts of a model (struct hrt_program), by their names.
 void hrt_differ_parts(struct json_t *list, const struct json_t *there, const struct json_t *here);
 
-// Of files, by what is said of each, in order: "training file 2 was ...".
+// Compares files by their descriptions, in order: "training file 2 was ...".
 void hrt_differ_files(struct json_t *list, const char *kind, const struct json_t *there,
                       const struct json_t *here);
 

@@ -1,4 +1,4 @@
-// What a checkpoint says of a run besides tensors (state.json): how far it is, and what it is a run of.
+// The facts of a run that a checkpoint has besides tensors (state.json): its progress and its identity.
 //
 //   step, sequences   steps taken, and sequences drawn: the next one has this number
 //   skipped           how many of the last steps were skipped
@@ -9,7 +9,7 @@
 //   route             what --route says, of a file its content
 //   records           of routing: the step before which each began, by path
 //   files             what has been written of the log, by path
-//   experts           of experts that move: what has been seen, and who owns them (experts/history.h)
+//   experts           for experts that move: the loads seen, and the owners (experts/history.h)
 #ifndef HECATE_RUNTIME_CLI_FACTS_H
 #define HECATE_RUNTIME_CLI_FACTS_H
 
@@ -29,8 +29,8 @@ struct json_t;
 // out of memory.
 struct json_t *hrt_facts(const struct hrt_trainer *trainer, const char *route, int64_t step);
 
-// What differs between the run of the facts and the one that goes on, as sentences: an array that the caller gives back;
-// NULL: out of memory. Of facts of versions that said less, less is compared.
+// Differences between the run of the facts and the one that resumes, as sentences: an array that the caller gives back;
+// NULL: out of memory. Older versions have fewer facts, and fewer are compared.
 struct json_t *hrt_facts_differ(const struct json_t *facts, const struct hrt_trainer *trainer,
                                 const char *route);
 
@@ -43,7 +43,7 @@ void hrt_facts_note_log(struct json_t *facts, const struct hrt_jsonl *log);
 int64_t hrt_facts_log(const struct json_t *facts, const char *path);
 
 // Notes which records of routing there are; and the step before which a record began that the run of the facts has; -1: that
-// has no record of this path. Of a version that did not note them a file that is there has begun before step 1.
+// has no record of this path. For a version that did not note them, an existing file has begun before step 1.
 void hrt_facts_note_records(struct json_t *facts, const struct hrt_arguments *arguments,
                             const struct hrt_route *route);
 int64_t hrt_facts_record(const struct json_t *facts, const char *path);

@@ -1,4 +1,4 @@
-// What a training run says before its first step: its data, what runs where, what a step is.
+// The lines that a training run prints before its first step: its data, devices, and the size of a step.
 #ifndef HECATE_RUNTIME_CLI_OPENING_H
 #define HECATE_RUNTIME_CLI_OPENING_H
 

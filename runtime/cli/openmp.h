@@ -1,4 +1,4 @@
-// What OpenMP has to know before it starts: how many threads, where they stay, how long they spin.
+// The settings that OpenMP needs before it starts: number of threads, their places, how long they spin.
 #ifndef HECATE_RUNTIME_CLI_OPENMP_H
 #define HECATE_RUNTIME_CLI_OPENMP_H
 
@@ -12,7 +12,7 @@ enum {
 };
 
 // Whether OMP_NUM_THREADS, where it is set, is a number of threads, or a list (of levels, of which programs
-// have one) that begins with one. Else a usage error. What OpenMP makes of other variables it tells itself.
+// have one) that begins with one. Else a usage error. OpenMP itself reports faults of other variables.
 bool hrt_openmp_check(struct hrt_error *error);
 
 // Whether each of `threads` threads has a stack that kernels fit in (ulimit -s, OMP_STACKSIZE); beyond it they

@@ -1,4 +1,4 @@
-// What the ranks of a run must have in common: each of them is a process with a command line, an environment
+// The facts that the ranks of a run must share: each of them is a process with a command line, an environment
 // and files of its own, and one that was started differently would train something else.
 //
 // Rank 0's facts go to all ranks; each compares them with its own. Compared are
@@ -8,7 +8,7 @@
 // - the variables that say how ranks talk and compute; HECATE_TOPOLOGY is rank 0's business, block sizes
 //   and threads are every machine's own,
 // - files that are read, by size and content.
-// Of content a checksum is compared: of files of up to 16 MiB over all bytes; of more than that over 16 MiB
+// Contents are compared by checksum: of files of up to 16 MiB over all bytes; of more than that over 16 MiB
 // in pieces of 4 KiB that lie evenly from the first byte to the last. Where data has several files they share the 16 MiB,
 // at least 8 KiB each. So starting takes as long for any amount of data, and single
 // bytes that differ in large files are not found.
@@ -21,7 +21,7 @@
 
 enum { HRT_CONTENT_TEXT = 80 };
 
-// What is compared of a file's content, in words: "12 bytes and checksum ...". It is one of `files`, which share what is
+// Describes the compared content of a file, in words: "12 bytes and checksum ...". It is one of `files`, which share the bytes
 // read. False: it cannot be read, which the text says then.
 bool hrt_content_text(char text[HRT_CONTENT_TEXT], int fd, int files);
 

@@ -16,7 +16,7 @@ struct hrt_saves {
     struct hrt_checkpoint from;  // Its step is 0: the run begins.
     bool recalls;                // It has what moves experts, on the terms of this run.
     int64_t saved;               // The step of the newest checkpoint of this run, or `from`.
-    struct hrt_saving *saving;   // Of step `begun`. NULL: none.
+    struct hrt_saving *saving;   // The save of step `begun`. NULL: none.
     int64_t begun, begun_at;     // hk_clock
     double since;                // The same in seconds; or when the run began.
     struct hrt_profile *profile; // That is told of saves; NULL: none.
@@ -31,7 +31,7 @@ void hrt_saves_close(struct hrt_saves *saves);
 void hrt_saves_recall(const struct hrt_saves *saves, struct hrt_state *state);
 
 // Tells a trainer that is planned where it goes on, and gives experts the owners that they had, where they can have them.
-// Whether the run is the one that was saved: what differs is refused, or with --resume-changed warned of.
+// Whether the run is the one that was saved: differences are errors or, with --resume-changed, warnings.
 bool hrt_saves_check(struct hrt_saves *saves, struct hrt_trainer *trainer, struct hrt_error *error);
 
 // Whether step `number`, which is done, is one to save after.
@@ -40,7 +40,7 @@ bool hrt_saves_due(const struct hrt_saves *saves, int64_t number);
 // Whether checkpoint.every_minutes have passed, by the clock of rank 0; false on other ranks.
 bool hrt_saves_late(const struct hrt_saves *saves);
 
-// Begins to save step `number`, the last one of the trainer. No other is being saved. All ranks. False: it cannot; what was
+// Begins to save step `number`, the last one of the trainer. No other is being saved. All ranks. False: it cannot; the checkpoint
 // there stays.
 bool hrt_saves_begin(struct hrt_saves *saves, const struct hrt_trainer *trainer,
                      const struct hrt_jsonl *log, int64_t number, struct hrt_error *error);
@@ -48,7 +48,7 @@ bool hrt_saves_begin(struct hrt_saves *saves, const struct hrt_trainer *trainer,
 // Whether this rank is still writing.
 bool hrt_saves_busy(const struct hrt_saves *saves);
 
-// Waits for the save that has begun, if one has. All ranks. False: it has failed; what was there stays.
+// Waits for the save that has begun, if one has. All ranks. False: it has failed; older files stay.
 bool hrt_saves_finish(struct hrt_saves *saves, struct hrt_error *error);
 
 #endif

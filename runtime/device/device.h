@@ -29,10 +29,10 @@ enum hrt_memory { HRT_OF_DEVICE, HRT_OF_BOTH };
 
 // Why the host waits for the device. The profile lists them.
 enum hrt_why {
-    HRT_WHY_REPORT, // Of the step before the one that was asked for last.
-    HRT_WHY_LOSSES, // Of a forward; of a step on several ranks, with the loads of experts.
-    HRT_WHY_LOADS,  // Of the experts, which are recorded.
-    HRT_WHY_NORM,   // Of the gradients, of several ranks.
+    HRT_WHY_REPORT, // The report of the step before the last one that was issued.
+    HRT_WHY_LOSSES, // Losses of a forward; on several ranks of a step, with the loads of experts.
+    HRT_WHY_LOADS,  // Loads of the experts, for a record.
+    HRT_WHY_NORM,   // The norm of the gradients, on several ranks.
     HRT_WHY_BATCH,  // Before ids are overwritten that the device may still read.
     HRT_WHY_ROUTES, // Which experts tokens go to, and with what weights.
     HRT_WHY_VALUES, // Parameters and scores that the host reads or changes.
@@ -47,7 +47,7 @@ enum { HRT_MARKS = 2 };
 enum {
     HRT_LOSSES = 3,
     HRT_LOSSES_MOST = HRT_LOSSES + HRT_NAMED_LOSSES
-}; // Of a forward, without and with named ones.
+}; // The functions of a forward, without and with named losses.
 
 struct hrt_device {
     const struct hrt_device_backend *backend;
@@ -56,7 +56,7 @@ struct hrt_device {
         [HRT_DEVICE_ADDRESS]; // Tells it from the other devices of its machine: "0000:3b:00.0". Empty: nobody asks.
     struct hkc_lane *lane; // All work is asked for here. NULL on the host.
     void *own;             // The back end's.
-    int local;             // Of this rank on its machine, as `open` finds it.
+    int local;             // This rank's number on its machine, as `open` finds it.
     // NULL, or called now and then while the host waits, for `seconds` so far: whether other ranks are well.
     void (*look)(void *context, double seconds);
     void *look_context;
@@ -71,14 +71,14 @@ struct hrt_device {
     struct hrt_wait wait[HRT_WHYS];     // So far.
 };
 
-// What a back end does. No function but `open` and `take` can fail: when the device has failed, the process ends
+// The functions of a back end. None but `open` and `take` can fail: when the device has failed, the process ends
 // with a message and HRT_EXIT_FAILED.
 struct hrt_device_backend {
     const char *name;  // "cuda"
     bool apart;        // The host may not touch what is of the device.
-    size_t lane_bytes; // Of its memory that `open` takes.
+    size_t lane_bytes; // Device memory that `open` takes.
     bool (*open)(struct hrt_device *device, struct hrt_error *error);
-    // What is here, in a few words, also where nothing can be opened. NULL: nothing is to be said.
+    // Names the device, in a few words, also where nothing can be opened. NULL: no name.
     void (*describe)(char *text, size_t bytes);
     void (*close)(struct hrt_device *device);
     // Zeroed memory, aligned to 256 bytes at least. `sparse`: only part of it will ever be touched. NULL: there is
@@ -87,7 +87,7 @@ struct hrt_device_backend {
     void (*give)(struct hrt_device *device, enum hrt_memory memory, void *taken, size_t bytes);
     // Bytes that are free, and all.
     void (*room)(struct hrt_device *device, size_t *left, size_t *all);
-    // What follows is of devices with separate memory (hrt_device_is_apart); NULL: the host's own way.
+    // The fields below are for devices with separate memory (hrt_device_is_apart); NULL: the host's own way.
     //
     // Copies between host and device, behind the work that was asked for before. `from` may be changed when `write`
     // returns; `read` waits.
@@ -100,8 +100,8 @@ struct hrt_device_backend {
     void (*await)(struct hrt_device *device, int mark);
     // Begins a range of what the host asks for, which profilers of the device show by its name; NULL: ends the last one.
     void (*range)(const char *name);
-    // What is asked for from `record` to `recorded` is not done, but kept as something that `replay` asks for at once; the
-    // host must not wait in between. Of devices with `records`.
+    // Work issued from `record` to `recorded` is not run, but kept, so that `replay` can issue it at once; the
+    // host must not wait in between. For devices with `records`.
     void (*record)(struct hrt_device *device);
     void *(*recorded)(struct hrt_device *device);
     void (*replay)(struct hrt_device *device, void *recorded);
@@ -123,7 +123,7 @@ extern const struct hrt_device_backend hrt_device_host, hrt_device_cuda;
 // there, unless the launcher has numbered them. The caller closes it.
 bool hrt_device_open(struct hrt_device *device, const struct hrt_program *program, int local,
                      struct hrt_error *error);
-// Gives back its lane; what was taken has to be given before. Also of a zeroed one.
+// Gives back its lane, after all memory that was taken. Also for a zeroed one.
 void hrt_device_close(struct hrt_device *device);
 
 // Whether tensors lie where the host may not touch them.
@@ -137,7 +137,7 @@ void hrt_device_await(struct hrt_device *device, int mark, enum hrt_why why);
 // Waits until everything is done that was asked for.
 void hrt_device_join(struct hrt_device *device, enum hrt_why why);
 
-// Which line of its source the program is at, for profilers of the device; they see a range for each. Of a function of an
+// The line of its source that the program is at, for profilers of the device; they see a range for each. In a function of an
 // emitted program, whose variable it is: `struct hrt_lines lines HRT_LINES_END = {0};`.
 struct hrt_lines {
     struct hrt_device *device; // NULL: no range is begun.
@@ -149,7 +149,7 @@ void hrt_lines_end(struct hrt_lines *lines);
 // Copies `bytes` to the device, behind what was asked for before. `from` may be changed afterwards.
 void hrt_device_write(struct hrt_device *device, void *to, const void *from, size_t bytes);
 
-// Gives the whole pages of `bytes` back, whose values nobody needs any more, of memory that was taken `sparse`; what shares
+// Gives back the whole pages of `bytes`, whose values are not needed any more, of memory that was taken `sparse`; a part that shares
 // a page with others stays. Nothing on a device with separate memory, whose memory is not taken page by page.
 void hrt_device_forget(const struct hrt_device *device, void *at, size_t bytes);
 
@@ -165,7 +165,7 @@ void hrt_device_read(struct hrt_device *device, void *to, const void *from, size
 void hrt_device_fetch(struct hrt_device *device, void *to, const void *from, size_t bytes);
 
 // The losses of a forward, in the order of struct hrt_losses, from where they lie on the device: `loss` [loss_count]. Emitted
-// programs call it. Waits once; where losses_later is set, nothing is waited for, what is returned is not a number, and the
+// programs call it. Waits once. Where losses_later is set, it waits for nothing and returns NaN, and the
 // losses of this forward, or of one that was recorded then, are brought by hrt_device_fetch_losses, to `to` [loss_count],
 // HRT_OF_BOTH, in this order.
 struct hrt_losses hrt_device_losses(struct hrt_device *device, const float *const *loss);

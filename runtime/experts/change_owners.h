@@ -15,7 +15,7 @@ struct hrt_fssdp;
 // point to point; the memory they leave is given back, page by page, before more arrives. Gradients must
 // be zero, as the optimizer leaves them: their memory is given back, too. Collective.
 //
-// Returns how many chunks have a new owner; unless 0, whoever keeps a list of what is here makes it anew.
+// Returns how many chunks have a new owner; unless 0, a list of the chunks here must be made anew.
 int64_t hrt_fssdp_end_step(struct hrt_fssdp *fssdp);
 
 #endif

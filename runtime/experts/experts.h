@@ -12,7 +12,7 @@
 //   hrt_combine(e, s, i, out)
 //
 //   for w = n-1 .. 0
-//       unless w = n-1: hrt_dispatch again, and the experts' function again: what it saved is gone
+//       unless w = n-1: hrt_dispatch again, and the experts' function again: its saved values are gone
 //       hrt_dispatch_grad(e, s, i, w, dy, dout)
 //       drows, dgate = the function's backward of dy
 //       hrt_give_back_grad(e, s, i, w, drows, dgate)
@@ -27,14 +27,14 @@
 // has fewer rows has empty waves. So memory is bounded whatever the router does, and results do not
 // depend on when rows arrive: same inputs, same bits.
 //
-// Who computes what. A plan (runtime/plan/types.h) says which ranks hold an expert, a quota how many
+// Division of the work. A plan (runtime/plan/types.h) lists the ranks that hold an expert, a quota how many
 // rows of each source go to each holder: quota[r][k] for holder k of the plan. Rows of a source go to
 // an expert's holders in the plan's order, pairs ascending. Without other word every expert has one
 // holder, its owner (expert parallelism). Quotas are derived at the first hrt_waves after a route, so
 // that the plan may still change once the counts are known.
 //
-// What ranks decide alike, each for itself, they vouch for: a word, a hash of it all, travels with all
-// counts and is compared before these are used. What is decided by these counts is compared before rows move.
+// Ranks make equal decisions, each for itself, and check them: a word, a hash of them all, travels with all
+// counts and is compared before these are used. Decisions that need these counts are compared before rows move.
 //
 // Elements are floats or doubles, as the shape says; those of rows may be bf16, as their set says. Nothing is allocated after creation. On one
 // rank (back end self) nothing but local copies happens.
@@ -80,7 +80,7 @@ typedef void hrt_quota_fn(void *context, int set, int64_t layer, const struct hp
 struct hrt_experts_shape {
     int sets;
     const struct hrt_experts_set *set;
-    int64_t tokens;    // Of one call on one rank, at most.
+    int64_t tokens;    // Tokens of one call on one rank, at most.
     int64_t sequences; // Likewise; 0: hrt_fractions is not called.
     size_t
         element; // sizeof(float) or sizeof(double): of weights, and of rows unless these are bf16.
@@ -113,8 +113,8 @@ void hrt_experts_place(struct hrt_experts *experts, int set, int64_t layer,
 // that count for nobody. 0, 0, as after creation: every rank has those of its call, equally many.
 void hrt_experts_tokens(struct hrt_experts *experts, int64_t each, int64_t all);
 
-// What stays of a microbatch when of each group every expert keeps at most ceil(capacity * picks of the
-// group / experts) rows: what hk_limit keeps where one rank has the tokens of all, those of rank 0 first.
+// The rows of a microbatch that stay when in each group every expert keeps at most ceil(capacity * choices of the
+// group / experts) of them: those that hk_limit keeps where one rank has the tokens of all, those of rank 0 first.
 // Groups that lie on several ranks exchange counts, by weight some more.
 //   kept     [tokens, picks] the expert of each pair, -1 where it is dropped: ids for hrt_route
 //   ids      [tokens, picks]
@@ -145,11 +145,11 @@ void hrt_experts_watch(struct hrt_experts *experts, hrt_differ_fn *differ, void 
 void hrt_experts_compare(struct hrt_experts *experts);
 void hrt_experts_agree(struct hrt_experts *experts);
 
-// What the divisions of a layer since hrt_experts_forget came to, all of them together; the same on every rank.
+// The sum of all divisions of a layer since hrt_experts_forget; the same on every rank.
 struct hrt_experts_tally {
     const int64_t *computed;     // [ranks] Rows that each rank computes.
     int64_t waves;               // At most.
-    const struct hpl_plan *plan; // Of the last one.
+    const struct hpl_plan *plan; // The last plan.
 };
 void hrt_experts_forget(struct hrt_experts *experts);
 struct hrt_experts_tally hrt_experts_tally(const struct hrt_experts *experts, int set,
@@ -176,7 +176,7 @@ void hrt_route(struct hrt_experts *experts, int set, int64_t layer, const int32_
 // Waves of the layer's route, at least 1, the same on every rank.
 int64_t hrt_waves(struct hrt_experts *experts, int set, int64_t layer);
 
-// Rows of a wave on this rank: what hrt_dispatch stores behind the last expert, for a host that cannot read it there.
+// Rows of a wave on this rank: the value that hrt_dispatch stores behind the last expert, for a host that cannot read it there.
 int64_t hrt_wave_rows(struct hrt_experts *experts, int set, int64_t layer, int64_t wave);
 
 // Fills in the rows of one wave on this rank, and the gate weight of each.

@@ -1,7 +1,7 @@
 // Experts that move: in every iteration their owners send copies of their parameters to other ranks,
 // which compute with them and send gradients back (fully sharded, sparsely materialized experts).
 //
-// A layer of a set, as emitted code runs it (f: what moves, s, i: the set and the layer):
+// A layer of a set, as emitted code runs it (f: the movement, s, i: the set and the layer):
 //
 //   hrt_plan(f, s, i)                     who will hold which experts: the same on every rank
 //   hrt_materialize(f, s, i, false)       parameters start to move, behind attention

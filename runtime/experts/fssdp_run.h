@@ -22,18 +22,18 @@ size_t hrt_fssdp_bytes(const struct hrt_program *program);
 // Holders that the experts of one layer have in all, at most, under any plan.
 int64_t hrt_fssdp_holders(const struct hrt_program *program, int set);
 
-// What moved for experts, of this rank: sparse collectives only, rows not counted.
+// Transfers of experts to and from this rank: sparse collectives only, rows not counted.
 struct hrt_moved {
     double seconds;        // That transfers took, from when all that send to this rank had begun.
     double exposed;        // That this rank waited for them, once all had begun; and
-    double late;           // before: for ranks that had not, whatever kept them.
+    double late;           // Waits before: for ranks that had not begun, for any reason.
     double bytes, crossed; // Received; from other nodes.
 };
 
 // Since the last call.
 struct hrt_moved hrt_fssdp_moved(struct hrt_fssdp *fssdp);
 
-// What moved for one layer, and what calibration made of its exact counts.
+// Transfers of one layer, and the results of calibration on its exact counts.
 struct hrt_moved_layer {
     double exposed; // As above; of this rank.
     int64_t weighed,

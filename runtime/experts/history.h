@@ -1,4 +1,4 @@
-// What a run that goes on has to know of experts that move, beside their tensors: owners, the counts that the forecast is
+// The state of experts that a resumed run needs, beside their tensors: owners, the counts that the forecast is
 // the mean of, and of policies that place for many iterations the placement at hand.
 //
 // With it, plans are those of a run that was never interrupted. It serves runs on the same terms only: the same

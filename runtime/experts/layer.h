@@ -9,47 +9,49 @@
 #include "runtime/net/transport.h"
 #include "runtime/plan/types.h"
 
-// The plan and the route of one layer. Of both are what the host writes once the counts of a route are there, and whoever
+// The plan and the route of one layer. In memory of both are the arrays that the host writes once the counts of a route are there, and that the kernel which
 // copies rows reads until those of the next are: on a device with separate memory that is when it has done all before.
 struct hrt_experts_layer {
     const struct hrt_experts_set *set;
     struct hpl_plan plan;
     int64_t tokens;
     uint32_t *count; // [ranks][experts] rows of each source
-    bool divided;    // What follows is by the last route.
+    bool divided;    // The fields below are from the last route.
     int64_t waves;
-    int32_t *sends;      // [ranks + 1] the first of `send` for each rank; behind them their number.
-    int32_t here;        // Experts on this rank.
-    struct hk_run *send; // Of both, [holders]: own rows for each, by the holder's rank, and their
-                         // places among all rows of that rank.
+    int32_t *sends; // [ranks + 1] the first of `send` for each rank; behind them their number.
+    int32_t here;   // Experts on this rank.
     struct hk_run
-        *recv;      // Of both, [ranks][here]: of each source's rows, numbered as they lie here.
-    int32_t *start; // Of both, [slots + 1]: the first row of each expert here; behind them all.
-    int32_t *pair;  // Of the device, [tokens * picks]: own rows, by expert, then ascending.
-    int32_t *slot;  // Of the device, [tokens * picks]: where a pair is in `pair`; -1: dropped.
+        *send; // In memory of both, [holders]: own rows for each, by the holder's rank, and their
+               // places among all rows of that rank.
+    struct hk_run
+        *recv; // In memory of both, [ranks][here]: rows of each source, numbered as they lie here.
+    int32_t *
+        start; // In memory of both, [slots + 1]: the first row of each expert here; behind them all.
+    int32_t *pair; // On the device, [tokens * picks]: own rows, by expert, then ascending.
+    int32_t *slot; // On the device, [tokens * picks]: where a pair is in `pair`; -1: dropped.
     // Since hrt_experts_forget: rows that each rank has had to compute, and the most waves.
     int64_t *computed; // [ranks]
     int64_t most_waves;
 };
 
 // The rows of one wave that this rank sends and receives, by peer. Row i of the sent ones is own row
-// send[i], of pair pair[i]; row i of the received ones has place recv[i] in the wave. What a rank sends to itself is
+// send[i], of pair pair[i]; row i of the received ones has place recv[i] in the wave. Rows from a rank to itself are
 // in both, in the same order.
 struct hrt_wave {
     const struct hrt_experts_layer *layer; // NULL: holds nothing.
     int64_t wave, begin, end;              // The rows begin .. end - 1 of every rank.
-    int32_t *send, *pair, *recv;           // Of the device, [tokens * picks] twice and [wave_rows].
+    int32_t *send, *pair, *recv;           // On the device, [tokens * picks] twice and [wave_rows].
     int32_t *send_first, *recv_first;      // [ranks + 1]
 };
 
-// What the host sees of a device with separate memory where groups of tokens lie on several ranks, which is of both; and what a
+// Arrays of a device with separate memory where groups of tokens lie on several ranks: those that the host reads, in memory of both, and those that the
 // device limits with.
 struct hrt_experts_copies {
     int32_t *ids, *kept;                         // [tokens * picks]
     char *weights;                               // [tokens * picks]
     char *fractions;                             // [sequences][experts]
     int32_t *running;                            // [experts]
-    int32_t *kept_first, *kept_pair, *kept_slot; // Of the device, as hk_limit has them.
+    int32_t *kept_first, *kept_pair, *kept_slot; // On the device, as hk_limit has them.
 };
 
 struct hrt_experts {
@@ -61,23 +63,24 @@ struct hrt_experts {
     struct hrt_experts_shape shape;   // With a copy of the sets.
     struct hrt_experts_layer **layer; // [sets][layers]
     struct hrt_wave wave;
-    struct hrt_steps steps;               // Of an exchange.
-    int64_t *total;                       // [ranks] rows of all sources
-    int32_t *first;                       // Of both, [experts + 1]: own rows of each begin here
-    int32_t *cursor;                      // [ranks]
-    uint32_t *to;                         // [holders] this rank's quotas
-    uint32_t *here;                       // [ranks][slots] the quotas for this rank's holders
-    uint32_t *row;                        // [holders] quotas of one source
-    uint32_t *before, *sum;               // [holders] quotas of ranks before this one; of all
-    uint32_t *mine;                       // [experts]
-    uint32_t *said, *heard;               // [1, ranks][experts + 2] the word, and counts
+    struct hrt_steps steps; // Steps of an exchange.
+    int64_t *total;         // [ranks] rows of all sources
+    int32_t *first;         // In memory of both, [experts + 1]: own rows of each begin here
+    int32_t *cursor;        // [ranks]
+    uint32_t *to;           // [holders] this rank's quotas
+    uint32_t *here;         // [ranks][slots] the quotas for this rank's holders
+    uint32_t *row;          // [holders] quotas of one source
+    uint32_t *before, *sum; // [holders] quotas of ranks before this one; of all
+    uint32_t *mine;         // [experts]
+    uint32_t *said, *heard; // [1, ranks][experts + 2] the word, and counts
     size_t *bytes[2], *offset[2], *zeros; // [ranks] of an exchange: sent and received ones, none.
-    // Of the device.
+    // On the device.
     char *sent, *received; // [tokens * picks][width + 1], [wave_rows][width + 1]
     char *result;          // [tokens * picks][width] given back, in the order of `pair`
     char *result_gate;     // [tokens * picks]
     int64_t each, all;     // As hrt_experts_tokens.
-    uint64_t word; // That is compared, how often it was, and what is called where ranks differ.
+    uint64_t
+        word; // The compared word, how often it was compared, and the function to call where ranks differ.
     int64_t compared;
     bool
         comparing; // Words alone are on their way, up to the mark: `steps`, `said` and `heard` are taken.
@@ -85,7 +88,7 @@ struct hrt_experts {
     hrt_differ_fn *differ;
     void *differ_context;
     int64_t *counts; // [ranks * sequences][experts] top-k choices of a group.
-    // Of hrt_drop, where a set is limited.
+    // For hrt_drop, where a set is limited.
     int64_t *digits; // [experts][256] top-k choices by a digit of their weights
     uint64_t *least; // [experts]
     int64_t *room;   // [experts]
@@ -113,7 +116,7 @@ struct hrt_part {
     int64_t first, own, each, all;
 };
 
-// Of a call of `tokens` tokens.
+// Arrays of a call with `tokens` tokens.
 struct hrt_part hrt_part_of(const struct hrt_experts *experts, int64_t tokens);
 
 // Whether groups of `group` tokens (0: one of all) lie each on one rank. The same on every rank.
@@ -122,7 +125,7 @@ bool hrt_group_is_alone(const struct hrt_part *part, int64_t group);
 // Tells all ranks experts->mine: layer->count is that of each of them.
 void hrt_gather_counts(struct hrt_experts *experts, struct hrt_experts_layer *layer);
 
-// What the host computes with of an array of `bytes`: where it lies, or `copy`, of both, which a device with separate memory is only
+// The host's view of an array of `bytes`: the array itself, or `copy`, in memory of both, which a device with separate memory is only
 // asked to bring: the host then waits for all of them at once.
 const void *hrt_experts_see(struct hrt_experts *experts, void *copy, const void *array,
                             size_t bytes);

@@ -37,9 +37,9 @@ struct hrt_move {
 };
 
 struct hrt_moving_layer {
-    struct hpl_plan plan;   // Who holds what; the owners do.
-    struct hpl_plan placed; // Who computes what, as the policy said.
-    struct hpl_plan ahead;  // What it says for the next iteration, of a forecast.
+    struct hpl_plan plan;   // The holders; the owners have their chunks anyway.
+    struct hpl_plan placed; // The computing ranks, as the policy chose them.
+    struct hpl_plan ahead;  // The policy's plan for the next iteration, from a forecast.
     bool is_ahead;          // It does.
     int64_t told;           // Words that had been compared when it said so.
     int32_t *slot;          // [experts] of this rank's replicas; -1: it has none.
@@ -63,17 +63,17 @@ struct hrt_moving_set {
     struct hrt_move move[HRT_MOVES];
 };
 
-// What ranks decide, each for itself.
+// Decisions of ranks, each for itself.
 enum hrt_decided { HRT_DECIDED_PLAN, HRT_DECIDED_ROWS, HRT_DECIDED_OWNERS };
 
 struct hrt_decision {
     enum hrt_decided what;
     int set;
-    int64_t layer, iteration; // Of training, from 1 on.
+    int64_t layer, iteration; // Of training; iterations count from 1.
     uint64_t word;
 };
 
-// All of it in one word, and what of it no rank has heard of the others yet (agree.c).
+// All of it in one word, and the part that no rank has heard of the others yet (agree.c).
 struct hrt_agreement {
     uint64_t word;
     struct hrt_decision *open;
@@ -91,7 +91,7 @@ struct hrt_fssdp {
     int32_t *node_first, *speed;
     struct hrt_moving_set *set; // [program->sets]
     bool training;
-    int64_t iterations; // Of training, since owners last changed.
+    int64_t iterations; // Iterations of training since owners last changed.
     struct hrt_agreement agreement;
     struct hrt_moved moved;
 
@@ -134,7 +134,7 @@ void hrt_agree_now(struct hrt_fssdp *fssdp);
 // FNV-1a of bytes, from a hash before them or 0.
 uint64_t hrt_hash(uint64_t hash, const void *data, size_t bytes);
 
-// move.c: begins a schedule. `adds`: what arrives is added to gradients, in the schedule's order.
+// move.c: begins a schedule. `adds`: received values are added to gradients, in the schedule's order.
 struct hrt_moving {
     const struct hpl_schedule *schedule;
     int set;

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-// Who owns each chunk now, and who is to. Borrowed.
+// Owners of the chunks now, and the next ones. Borrowed.
 struct hrt_paths {
     const int32_t *owner, *next; // [chunks]
     int64_t chunks;

@@ -23,11 +23,11 @@ extern const struct hrt_comm_backend hrt_comm_self;
 // Ranks that mpirun or srun started; of the library hecate_comm_mpi (runtime/net/mpi.h).
 extern const struct hrt_comm_backend hrt_comm_mpi;
 
-// Ranks that meet over TCP, whoever has started them; of the library hecate_comm_tcp (docs/ranks.md). A run of one
+// Ranks that meet over TCP, with any launcher; in the library hecate_comm_tcp (docs/ranks.md). A run of one
 // rank meets nobody.
 extern const struct hrt_comm_backend hrt_comm_tcp;
 
-// What moves the memory of GPUs between their ranks (runtime/net/transport.h): NCCL, of the library
+// Executors that move the memory of GPUs between their ranks (runtime/net/transport.h): NCCL, in the library
 // hecate_transport_nccl; memory that the processes of one machine map from each other; and the one of both that fits the
 // ranks, of the library hecate_transport_cuda.
 extern const struct hrt_executor hrt_executor_nccl, hrt_executor_ipc, hrt_executor_cuda;

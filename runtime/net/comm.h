@@ -1,4 +1,4 @@
-// The ranks of a run, and how they sum up what all of them have. What else moves between them is transport's
+// The ranks of a run, and their sums of common values. All other transfers between them are transport's
 // (net/transport.h). One interface; a back end fills in struct hrt_comm_ops.
 //
 // Collectives are called by every rank in the same order. A failure of the back end (a lost peer, a
@@ -32,28 +32,27 @@ struct hrt_comm_ops {
     void (*close)(struct hrt_comm *comm);
 };
 
-// Who is told of lists of transport that have ended, by the thread that has ended them.
+// The receiver of news about completed lists, in the thread that has completed them.
 struct hrt_lists_watch {
     void (*ended)(void *context, int lane, const struct hrt_steps *steps);
     void *context;
 };
 
-enum { HRT_WAITS = 24 }; // Purposes; what finds no place is counted with the last one.
+enum { HRT_WAITS = 24 }; // Purposes; further ones are counted with the last one.
 
 struct hrt_comm {
     const struct hrt_comm_ops *ops;
-    int rank, size;         // This process, of how many.
-    int node, nodes;        // The machine it runs on, of how many.
-    const int32_t *node_of; // [size] Of every rank; the ranks of a node are consecutive.
-    const int32_t
-        *machine_of; // [size] The first rank of every rank's machine, whatever a topology says.
+    int rank, size;            // This process, of how many.
+    int node, nodes;           // The machine it runs on, of how many.
+    const int32_t *node_of;    // [size] Of every rank; the ranks of a node are consecutive.
+    const int32_t *machine_of; // [size] The first rank of every rank's machine, for any topology.
     void (*run)(const struct hrt_step *step); // Copies and adds of transport, hrt_step_run.
-    struct hrt_wait wait[HRT_WAITS];          // Of hrt_join, so far.
+    struct hrt_wait wait[HRT_WAITS];          // Waits of hrt_join, so far.
     bool patient;                             // hrt_comm_be_patient
     int patience; // Seconds that others may wait for a rank where nobody is patient; 0: for ever.
-    void *own;    // Of the back end.
+    void *own;    // Data of the back end.
     const struct hrt_lists_watch *lists; // NULL: nobody; set by __atomic_store_n.
-    const struct hrt_executor *executor; // Of lists on a device; NULL: there are none.
+    const struct hrt_executor *executor; // Executor of lists on a device; NULL: there are none.
     void *executor_own;
 };
 

@@ -7,14 +7,17 @@
 #include "runtime/net/secret.h"
 #include "runtime/net/socket.h"
 
-enum { HRT_DOOR_ROOM = 256, HRT_DOOR_SECONDS = 5 }; // Places, and what each may take for its words.
+enum {
+    HRT_DOOR_ROOM = 256,
+    HRT_DOOR_SECONDS = 5
+}; // Places, and seconds that each may take for its words.
 
 struct hrt_door;
 
 // Welcomes who has connected; may fill in `nonce`, which hrt_door_next gives back. False: it is turned away.
 typedef bool hrt_door_welcome(void *context, int fd, unsigned char nonce[HRT_NONCE]);
 
-// Who has said all of it: the caller's from then on.
+// A connection that has sent all of its words: the caller's from then on.
 struct hrt_visitor {
     int fd;
     unsigned char nonce[HRT_NONCE];

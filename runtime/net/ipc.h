@@ -23,14 +23,14 @@
 #include "runtime/net/transport.h"
 
 enum {
-    HRT_IPC_PLACES = 4, // Of a ring.
+    HRT_IPC_PLACES = 4, // Places of a ring.
     HRT_IPC_EVENTS = 8, // Lists of a lane that can be told apart.
 };
 
 // The most bytes of a piece: its token has bits for no more.
 enum { HRT_IPC_PIECE = 2 << 20 };
 
-// Of a ring, for all processes. The receiver's words and the sender's lie in cache lines of their own.
+// State of a ring, for all processes. The receiver's words and the sender's lie in cache lines of their own.
 struct hrt_ipc_words {
     _Alignas(64) uint32_t ready[HRT_IPC_PLACES]; // Tokens (hrt_ipc_token).
     _Alignas(64) uint32_t taken;                 // Pieces so far, modulo 2^32.
@@ -43,7 +43,7 @@ struct hrt_ipc_end {
     char *place;                 // [HRT_IPC_PLACES][piece]
     uint64_t pieces;             // That the GPU has been asked to copy.
     uint32_t *
-        expected; // Of a receiver: [room] the token of piece n at n % room, of those not taken yet.
+        expected; // For a receiver: [room] the token of piece n at n % room, of those not taken yet.
     uint32_t room; // A power of 2, or 0.
 };
 
@@ -52,12 +52,12 @@ struct hrt_ipc_events {
     size_t count, room;
 };
 
-// A stream of a lane: what it sends, or all the rest.
+// A stream of a lane: its sends, or all the rest.
 struct hrt_ipc_side {
     struct hkc_lane work;
-    cudaEvent_t done[HRT_IPC_EVENTS]; // Of list n: n % HRT_IPC_EVENTS.
+    cudaEvent_t done[HRT_IPC_EVENTS]; // End of list n: n % HRT_IPC_EVENTS.
     struct hrt_ipc_events step;       // Behind steps of a list that the other side follows.
-    size_t used;                      // Of them.
+    size_t used;                      // Used ones.
 };
 
 enum hrt_ipc_way { HRT_IPC_IN, HRT_IPC_OUT, HRT_IPC_WAYS };
@@ -65,12 +65,12 @@ enum hrt_ipc_way { HRT_IPC_IN, HRT_IPC_OUT, HRT_IPC_WAYS };
 struct hrt_ipc_lane {
     struct hrt_ipc_side side[HRT_IPC_WAYS];
     struct hrt_ipc_end *end[HRT_IPC_WAYS]; // [ranks] Of the ring from, or to, each.
-    cudaEvent_t begun;                     // What the device had been asked for when a list came.
+    cudaEvent_t begun; // Work that the device had been asked for when a list came.
     uint64_t submitted;
     uint64_t ordered; // Lists up to this one the device has been asked to wait for.
 };
 
-// Of the driver, which programs are not linked with.
+// Functions of the driver, which programs are not linked with.
 typedef CUresult hrt_ipc_value(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned flags);
 
 struct hrt_ipc {
@@ -105,7 +105,7 @@ void hrt_ipc_check(struct hrt_comm *comm, const char *what, cudaError_t error);
 
 // ---- ipc_meet.c
 
-// Takes streams, events, the functions of the driver and the memory that others will write to. What was taken before an
+// Takes streams, events, the functions of the driver and the memory that others will write to. Everything taken before an
 // error hrt_ipc_part gives back.
 bool hrt_ipc_take(struct hrt_ipc *ipc, struct hrt_error *error);
 // Shows all ranks each other's memory. Collective; a failure ends the job.

@@ -9,7 +9,7 @@
 
 #include "runtime/net/steps.h"
 
-// Who is asked. `context` is passed on.
+// The functions that do the work. `context` is passed on.
 struct hrt_launch {
     void *context;
     void (*run)(void *context, const struct hrt_step *step); // A copy or an add.

@@ -1,4 +1,4 @@
-// What links of a job carry, measured through the lanes that training uses.
+// Rates of the links of a job, measured through the lanes that training uses.
 #ifndef HECATE_RUNTIME_NET_LINK_RATES_H
 #define HECATE_RUNTIME_NET_LINK_RATES_H
 
@@ -6,14 +6,14 @@
 
 enum { HRT_RATES_BYTES = 8 << 20 };
 
-// Of the links inside nodes, or of those between them. Rates are bytes/s of one direction.
+// Rates of the links inside nodes, or of those between them, in bytes/s of one direction.
 struct hrt_link_rates {
     bool known;     // There are such links.
     double latency; // Seconds of a message of 8 bytes: half of a round trip between two ranks.
-    double pair;    // Of two ranks, one sends and nobody else does.
+    double pair;    // Between two ranks, while one sends alone.
     double
         all; // One way: every second rank of a node sends, of a rank; all ranks of a node to the next one, of a node.
-    double bandwidth; // Everybody sends and receives. Of a rank; between nodes, of a node.
+    double bandwidth; // All ranks send and receive. Per rank; between nodes, per node.
 };
 
 struct hrt_rates {

@@ -3,7 +3,7 @@
 //
 // Ranks are numbered so that those of a node follow each other, in the launcher's order otherwise.
 //
-// What is the same whatever joins ranks is in net.h.
+// net.h has everything that is the same for all transports.
 #ifndef HECATE_RUNTIME_NET_MPI_H
 #define HECATE_RUNTIME_NET_MPI_H
 

@@ -21,7 +21,7 @@ int hrt_mpi_notes_told(struct hrt_mpi_notes *notes, int kind, int *peer, int32_t
 // Whether all have left.
 bool hrt_mpi_notes_quiet(struct hrt_mpi_notes *notes);
 
-// What a rank that is gone has not taken is left to MPI.
+// Messages that a lost rank has not taken are left to MPI.
 void hrt_mpi_notes_close(struct hrt_mpi_notes *notes);
 
 #endif

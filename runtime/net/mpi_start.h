@@ -1,4 +1,4 @@
-// What watches the start of MPI.
+// Watches the start of MPI.
 #ifndef HECATE_RUNTIME_NET_MPI_START_H
 #define HECATE_RUNTIME_NET_MPI_START_H
 

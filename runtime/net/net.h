@@ -1,4 +1,4 @@
-// Several ranks: what is the same whatever carries their messages. Lanes, sums, who is lost. A transport carries: MPI
+// Several ranks: everything that does not depend on the transport. Lanes, sums, lost ranks. A transport carries messages: MPI
 // (mpi.c), or TCP (tcp.c). Only these files and tests include this.
 //
 // A lost rank ends the job. mpirun ends all ranks by itself when one dies, and names it. Where the
@@ -27,7 +27,7 @@ enum {
     HRT_NET_COLLECTIVE = 2 * HRT_LANES // The tag behind those of lanes, which have two each.
 };
 
-// One message, and what it is a piece of.
+// One message, and the list that it is a piece of.
 struct hrt_net_piece {
     enum {
         HRT_NET_SENT,
@@ -42,8 +42,8 @@ struct hrt_net_piece {
 
 // Messages under way. `request` and `of` are parallel; finished ones are taken out, into `through`.
 struct hrt_net_pieces {
-    const char *name; // Of what moves, in messages.
-    char *request;    // Of the transport: wire->request bytes each.
+    const char *name; // Name of the list, in messages.
+    char *request;    // For the transport: wire->request bytes each.
     struct hrt_net_piece *of, *through;
     int *finished;
     int *came;    // Bytes of each finished one that was received; -1: more than there is room for.
@@ -51,10 +51,10 @@ struct hrt_net_pieces {
     int count, room;
 };
 
-// What a lane has sent to and received from a rank. Room is given back by empty messages, one for every `half` bytes
+// Bytes that a lane has sent to and received from a rank. Room is given back by empty messages, one for every `half` bytes
 // received.
 struct hrt_net_flow {
-    uint64_t half; // Of the window, bytes; the same on both sides.
+    uint64_t half; // Half of the window, in bytes; the same on both sides.
     uint64_t sent, received;
     uint64_t got, given; // Halves of the window, by the other side and by this one.
     bool listening;      // For the next one.
@@ -79,7 +79,7 @@ struct hrt_net_lane {
     atomic_int awaited; // The rank for which its oldest list waits; -1: for nobody else.
 };
 
-// What is known of every rank.
+// Facts known of every rank.
 struct hrt_net_peer {
     char host[64];
     int64_t process;
@@ -91,7 +91,7 @@ struct hrt_net_peer {
 struct hrt_net_heart;
 struct hrt_net;
 
-// What carries messages. Between two ranks those of one tag keep their order. An error ends the job.
+// A transport. Between two ranks messages of one tag keep their order. An error ends the job.
 struct hrt_wire {
     size_t request, status; // Bytes.
     // Begins the next message of `pieces`, `piece.bytes` at `data`, and fills in its request.
@@ -113,7 +113,7 @@ struct hrt_wire {
 
 enum { HRT_NOTE_SIGN, HRT_NOTE_ALARM, HRT_NOTE_ASK, HRT_NOTE_ANSWER, HRT_NOTES };
 
-// What peers.c, which the heart calls, needs of the heart. Not called without one.
+// Functions of the heart that peers.c, which the heart calls, needs. Not called without one.
 struct hrt_net_heart_calls {
     // Tells all ranks that `lost` is: they end too.
     void (*alarm)(struct hrt_net_heart *heart, int lost);
@@ -142,15 +142,15 @@ struct hrt_net {
 
     struct hrt_net_pieces collective; // Only the caller's thread touches these.
     struct hrt_net_lane lane[HRT_LANES];
-    atomic_uint_least64_t progress; // Of all lanes, by either thread.
+    atomic_uint_least64_t progress; // Progress of all lanes, by either thread.
 
-    pthread_mutex_t lock; // Held for a few instructions only. Of what follows.
+    pthread_mutex_t lock; // Held for a few instructions only. It guards the fields below.
     pthread_cond_t work;
     int64_t under_way; // Lists of lanes that the helper turns.
     bool threaded, leave;
     pthread_t helper;
 
-    // Of the wait that the caller is in; only its thread touches these.
+    // The wait that the caller is in; only its thread touches these.
     uint64_t seen;    // Progress when it last looked.
     int64_t idle;     // Polls since something advanced.
     double idle_from; // Time of the first of them.
@@ -227,13 +227,13 @@ bool hrt_net_lanes_open(struct hrt_net *own);
 void hrt_net_lanes_join(struct hrt_net *own); // When the nodes are known: the windows.
 void hrt_net_helper_start(struct hrt_net *own);
 void hrt_net_helper_stop(struct hrt_net *own);
-void hrt_net_lanes_drain(struct hrt_net *own); // Collective: what is left of windows.
+void hrt_net_lanes_drain(struct hrt_net *own); // Collective: completes the windows.
 void hrt_net_lanes_free(struct hrt_net *own);
 void hrt_net_submit(struct hrt_comm *comm, int lane, struct hrt_steps *steps);
 bool hrt_net_reached(struct hrt_comm *comm, const struct hrt_mark *mark);
 void hrt_net_join(struct hrt_comm *comm, const struct hrt_mark *mark, const char *why);
 
-// Of a collective that waits: where there is no helper thread, does what it would do.
+// For a collective that waits: where there is no helper thread, does its work.
 void hrt_net_help(struct hrt_net *own);
 
 // peers.c: starts to watch the processes of this machine.

@@ -8,11 +8,11 @@
 
 #include "runtime/net/secret.h"
 
-// What it tells.
+// Its contents.
 struct hrt_rendezvous {
-    char host[256];          // Of rank 0,
+    char host[256];          // Rank 0's address,
     int port;                // and where it listens there.
-    unsigned long long boot; // Of its machine (struct hrt_net_peer).
+    unsigned long long boot; // Of rank 0's machine (struct hrt_net_peer).
     char key[2 * HRT_PROOF + 1];
 };
 
@@ -23,7 +23,7 @@ struct hrt_rendezvous_file {
     ino_t inode;
 };
 
-// Writes `what` to `path`, readable by this user alone. What is there may be a rendezvous file of this user's, which a
+// Writes `what` to `path`, readable by this user alone. It may replace a rendezvous file of this user's, which a
 // run before has left; anything else stays as it is, and is a usage error.
 bool hrt_rendezvous_write(struct hrt_rendezvous_file *file, const char *path,
                           const struct hrt_rendezvous *what, struct hrt_error *error);

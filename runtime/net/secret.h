@@ -1,4 +1,4 @@
-// What ranks have to know to join each other, and proofs of it that do not tell it: HMAC-SHA256, by libgcrypt.
+// The secret that ranks need to join each other, and proofs that do not reveal it: HMAC-SHA256, by libgcrypt.
 #ifndef HECATE_RUNTIME_NET_SECRET_H
 #define HECATE_RUNTIME_NET_SECRET_H
 

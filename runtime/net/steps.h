@@ -1,4 +1,4 @@
-// What crosses ranks, compiled: the steps of one rank, in an order in which each may follow those before it.
+// Compiled transfers: the steps of one rank, in an order in which each may follow those before it.
 // Pure: numbers and addresses in, steps out. Executors (transport.h) run them.
 //
 // Two ranks find their steps alike without talking: the k-th message that one sends to the other on a lane is the
@@ -24,14 +24,14 @@ enum hrt_step_kind {
 
 struct hrt_step {
     enum hrt_step_kind kind;
-    enum hrt_number type; // Of an add.
+    enum hrt_number type; // For an add.
     int32_t peer;
     int32_t round;    // The same for both sides of a message; later than that of all it waits for.
     int32_t after[2]; // Steps of this list that must be done first; -1: none.
     void *to;
     const void *from;
     size_t bytes; // Not 0.
-    // Of the executor.
+    // For the executor.
     size_t posted;
     int32_t pieces;
     bool done;
@@ -41,9 +41,9 @@ struct hrt_step {
 struct hrt_steps {
     struct hrt_step *step; // [room]
     int32_t count, room;
-    bool on_device; // What its steps name is memory of a device with separate memory.
+    bool on_device; // Its steps name memory of a device with separate memory.
     uint64_t
-        hash; // Of all that moves, also between others: the same on every rank. 0: nobody else knows.
+        hash; // Hash of all transfers, also between others: the same on every rank. 0: no other rank knows.
 
     // NULL, or called when all steps are done: clears the list and fills in what follows, or returns false when
     // nothing does. Such a list is submitted empty. Called behind the computation, by whoever turns the lane; of steps
@@ -54,7 +54,7 @@ struct hrt_steps {
     // been heard of, and the end.
     int64_t begun, heard, ended;
 
-    // Of the executor.
+    // For the executor.
     struct hrt_steps *later;
     uint64_t number;
     int32_t head, left, here,
@@ -75,7 +75,7 @@ int32_t hrt_steps_receive(struct hrt_steps *steps, int32_t peer, void *to, size_
 // Runs a copy or an add.
 void hrt_step_run(const struct hrt_step *step);
 
-// What one rank sends to and receives from each peer: bytes and byte offsets, `size` entries each.
+// Bytes that one rank sends to and receives from each peer: sizes and offsets, `size` entries each.
 struct hrt_exchange {
     const size_t *send_bytes, *send_offset, *recv_bytes, *recv_offset;
 };
@@ -90,12 +90,12 @@ void hrt_steps_exchange(struct hrt_steps *steps, const struct hrt_comm *comm, vo
 struct hrt_carry {
     const struct hpl_schedule *schedule;
     int32_t rank, ranks, experts;
-    int32_t pieces; // Of every expert; those from schedule->segments on travel with segment 0.
+    int32_t pieces; // Of every expert; pieces from schedule->segments on travel with segment 0.
     bool adds;
-    enum hrt_number type; // Of sums.
+    enum hrt_number type; // For sums.
     char *(*place)(const void *context, int32_t expert, int32_t piece, size_t *bytes);
-    const void *context; // Of `place`: where a piece of an expert lies on this rank.
-    char *staging;       // Of sums: HRT_STAGED times `staged` bytes, no piece being larger.
+    const void *context; // For `place`: where a piece of an expert lies on this rank.
+    char *staging;       // For sums: HRT_STAGED times `staged` bytes, no piece being larger.
     size_t staged;
     int32_t *brought; // Scratch: [experts][pieces]
     uint64_t *

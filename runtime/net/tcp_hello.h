@@ -1,4 +1,4 @@
-// What ranks say when they meet. In the bytes of this processor: all ranks run one program.
+// The words of ranks that meet. In the bytes of this processor: all ranks run one program.
 #ifndef HECATE_RUNTIME_NET_TCP_HELLO_H
 #define HECATE_RUNTIME_NET_TCP_HELLO_H
 

@@ -7,7 +7,7 @@
 #include "runtime/net/secret.h"
 #include "runtime/net/socket.h"
 
-// What all know of a rank.
+// Facts of a rank that all know.
 struct hrt_seat {
     struct hrt_net_peer peer;   // `launched` is its number.
     struct hrt_address address; // Where it listens for the others.
@@ -18,10 +18,10 @@ struct hrt_meeting {
     const struct hrt_place *place;
     struct hrt_secret secret; // That of the environment and, of a file, its key.
     int seconds;              // That all may take.
-    double deadline;          // Of rank 0, as far as it is known: all count as it does.
+    double deadline;          // Rank 0's deadline, as far as it is known: all count as it does.
     const char *topology;
     int rank, size;
-    int listens; // Of ranks but 0, for the mesh.
+    int listens; // For ranks but 0, for the mesh.
     int tries;   // To reach rank 0 by a file.
 
     uint64_t job; // The same number on all ranks, and on no others.

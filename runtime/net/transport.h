@@ -4,7 +4,7 @@
 // to do it may leave out. Messages of a lane between two ranks keep that order, and those of different
 // lanes pass each other: counts and rows never wait behind more than a few pieces of chunks.
 //
-// What is under way is bounded: a rank sends another at most a window of bytes of each lane that have not been
+// Bytes in flight are bounded: a rank sends another at most a window of bytes of each lane that have not been
 // received there, and the rest when room is given back. So MPI never has to keep more than that.
 //
 // Adds and copies are run in the order of the list by whoever turns the lane, and under no lock that submit, reached
@@ -12,7 +12,7 @@
 //
 // Lists whose memory is that of a device with separate memory (steps->on_device) go to an executor of the device: it asks the
 // device for all of a list at once, behind what the device was asked for before. Joining one lets the device wait, and
-// not the host: what the device is asked for afterwards sees what has arrived.
+// not the host: work issued afterwards sees the received bytes.
 //
 //     mark = hrt_submit(comm, HRT_LANE_GATHER, &steps);
 //     ... compute ...
@@ -27,34 +27,34 @@ struct hrt_device;
 struct hrt_error;
 
 enum hrt_lane {
-    HRT_LANE_COUNTS, // Of rows; waited for at once, as rows are.
+    HRT_LANE_COUNTS, // Counts of rows; waited for at once, as rows are.
     HRT_LANE_ROWS,
     HRT_LANE_GATHER, // Parameters of experts, ahead of their layer.
     HRT_LANE_ADDED,  // Those that the counts ask for besides.
     HRT_LANE_REDUCE, // Gradients of experts.
     HRT_LANE_DENSE,  // Sums of what every rank has.
-    HRT_LANE_SAVE,   // What moves between steps: new owners, files.
+    HRT_LANE_SAVE,   // Transfers between steps: new owners, files.
     HRT_LANES
 };
 
 // A place in a lane: all lists up to it are done. Number 0: always reached.
 struct hrt_mark {
     enum hrt_lane lane;
-    bool arrival;   // What these lists receive is there; what they send may still be read.
-    bool on_device; // Of lists whose memory is a device's.
+    bool arrival;   // These lists have received all; their sends may still be read.
+    bool on_device; // For lists whose memory is a device's.
     uint64_t number;
 };
 
 // Two ranks that have the same device: the first two.
 struct hrt_sharing {
     int one, other;   // -1: every rank has a device of its own.
-    char address[16]; // Of their machine.
+    char address[16]; // The GPU's address on their machine.
 };
 
-// What runs lists on a device. Every rank opens it, joins the others, and submits the same lists in the same order.
+// An executor runs lists on a device. Every rank opens it, joins the others, and submits the same lists in the same order.
 struct hrt_executor {
     const char *name; // "nccl"
-    // Of a program's executor that stands for several: the one for these ranks, the same on all of them; NULL: none can serve
+    // For an executor that stands for several: the one for these ranks, the same on all of them; NULL: none can serve
     // them, and `error` says why on one rank at least. Collective. NULL: this one serves all but ranks that share a device.
     const struct hrt_executor *(*choose)(struct hrt_comm *comm, const struct hrt_sharing *sharing,
                                          struct hrt_error *error);
@@ -63,7 +63,7 @@ struct hrt_executor {
     // Meets the other ranks, once all of them have opened theirs. Collective; a failure ends the job.
     void (*join)(struct hrt_comm *comm);
     void (*submit)(struct hrt_comm *comm, enum hrt_lane lane, struct hrt_steps *steps);
-    // What the device is asked for from now on waits for the mark.
+    // Work that the device is asked for from now on waits for the mark.
     void (*order)(struct hrt_comm *comm, struct hrt_mark mark);
     void (*describe)(char *text, size_t bytes);
     // About what it takes of each device's memory: for people, before it is taken.

@@ -1,7 +1,7 @@
 // The sequences of an iteration, and forward and backward of them, which a step of training asks for.
 //
-// Of one rank, a device with separate memory is asked for the same in every iteration: ids and targets come to one place first, and
-// what depends on the step, losses and counts, is fetched behind it. So forward and backward are graphs (device/graph.h),
+// On one rank, a device with separate memory runs the same work in every iteration: ids and targets come to one place first, and
+// results that depend on the step, losses and counts, are fetched afterwards. So forward and backward are graphs (device/graph.h),
 // unless losses of several iterations together are counted, whose kernels are told the iteration.
 #ifndef HECATE_RUNTIME_TRAIN_BATCH_H
 #define HECATE_RUNTIME_TRAIN_BATCH_H
@@ -14,13 +14,13 @@ struct hrt_batch {
     int64_t sequences;
     double scale, auxiliary_scale; // As forward takes them.
     int32_t *ids, *targets;        // [sequences, positions]: of the device, or the state's.
-    struct hrt_said said;          // Of them; of the device, or the state's.
-    uint64_t *first;               // Of the device: for the number of the first one. NULL: none.
-    bool apart, repeats;           // `repeats`: forward and backward may be graphs.
+    struct hrt_said said;          // Their teacher entries; on the device, or the state's.
+    uint64_t *first;     // On the device: place of the number of the first one. NULL: none.
+    bool apart, repeats; // `repeats`: forward and backward may be graphs.
     struct hrt_graph forward, backward;
 };
 
-// Of so many sequences on the device of `state`, which is borrowed. Scales are the caller's to set.
+// For so many sequences on the device of `state`, which is borrowed. Scales are the caller's to set.
 bool hrt_batch_create(struct hrt_batch *batch, struct hrt_state *state, int64_t sequences,
                       struct hrt_error *error);
 

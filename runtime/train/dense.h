@@ -1,4 +1,4 @@
-// What every rank has: its gradients are summed over the ranks during backward, in the background; with
+// Dense parameters, which every rank has: their gradients are summed over the ranks during backward, in the background; with
 // dense = shard each rank updates a part of it, and the parts go to everybody.
 //
 // A tensor is one layer of a parameter outside of sets, or where every rank has all experts, one layer
@@ -26,7 +26,7 @@ struct hrt_state;
 
 enum { HRT_DENSE_ROUND = 4 << 20 };
 
-// Of a program of several ranks, whose state has joined them. The state is borrowed.
+// For a program of several ranks, whose state has joined them. The state is borrowed.
 bool hrt_dense_create(struct hrt_dense **dense, struct hrt_state *state, struct hrt_error *error);
 
 // Waits for the sums that are under way first: all ranks call it, at the same place of their program.
@@ -54,7 +54,7 @@ void hrt_dense_finish(struct hrt_dense *dense);
 int64_t hrt_dense_ask_squares(const struct hrt_dense *dense, double *sum);
 double hrt_dense_own_squares(const struct hrt_dense *dense);
 
-// Of programs with dense = shard: cuts `spans` of them down to what this rank updates of them, its parts
+// For programs with dense = shard: cuts `spans` of them down to those that this rank updates, its parts
 // and all of owned experts. Parts of matrices are `shared`. `cut` has room for as many and hrt_dense_cuts more. Returns how many.
 int64_t hrt_dense_cut(const struct hrt_dense *dense, const struct hrt_span *span, int64_t spans,
                       struct hrt_span *cut);

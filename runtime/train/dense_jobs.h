@@ -23,7 +23,7 @@ struct hrt_dense_piece {
 struct hrt_dense_job {
     struct hrt_steps steps; // The first member.
     struct hrt_dense *dense;
-    int64_t end; // Of the queue.
+    int64_t end; // End of the queue.
     void *buffer;
     bool reduce, gather;
     // While it runs.
@@ -43,9 +43,9 @@ struct hrt_dense {
     int64_t *queue; // [tensors] Of this step, in the order in which they were complete.
     int64_t queued, started;
     struct hrt_dense_job *job; // [tensors]
-    int64_t jobs;              // Of this step.
+    int64_t jobs;              // Jobs of this step.
     struct hrt_mark last_sum;
-    // Of the round that is under way.
+    // The round in flight.
     int pieces;
     struct hrt_dense_piece piece[HRT_DENSE_PIECES];
     int width;      // Ranks of a row (dense_sum.c): of each node, or all.

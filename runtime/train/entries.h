@@ -1,4 +1,4 @@
-// What a file of a teacher's (data/teacher.h) has of the logits of tokens.
+// The entries that a teacher's file (data/teacher.h) has for the logits of tokens.
 #ifndef HECATE_RUNTIME_TRAIN_ENTRIES_H
 #define HECATE_RUNTIME_TRAIN_ENTRIES_H
 

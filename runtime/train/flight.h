@@ -1,4 +1,4 @@
-// A step in flight: what the device reads of it while the host goes on, and what it leaves for the host.
+// A step in flight: the inputs that the device reads while the host goes on, and the results that it leaves for the host.
 #ifndef HECATE_RUNTIME_TRAIN_FLIGHT_H
 #define HECATE_RUNTIME_TRAIN_FLIGHT_H
 
@@ -27,14 +27,14 @@ bool hrt_flight_create(struct hrt_flight *flight, struct hrt_state *state, int64
 // Also of a zeroed one. The device must no longer work for it.
 void hrt_flight_destroy(struct hrt_flight *flight, struct hrt_state *state);
 
-// What a teacher says of the sequences of an iteration.
+// Teacher entries of the sequences of an iteration.
 struct hrt_said hrt_flight_said(const struct hrt_flight *flight, int64_t iteration);
 
 // Asks the device for the counts as they are by then.
 void hrt_flight_fetch_counts(const struct hrt_flight *flight, struct hrt_state *state,
                              const struct hrt_load_counts *loads);
 
-// The other way round: what ranks have summed up in loads->count is what the device has counted.
+// The other way round: the sums over ranks in loads->count become the device's counts.
 void hrt_flight_return_counts(const struct hrt_flight *flight, struct hrt_state *state,
                               const struct hrt_load_counts *loads);
 

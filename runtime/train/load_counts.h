@@ -11,7 +11,7 @@
 
 struct hrt_load_counts {
     const struct hrt_program *program;
-    int64_t *count; // Of program->load[0], [layers][experts]; then of load[1]; ...
+    int64_t *count; // Counts of program->load[0], [layers][experts]; then of load[1]; ...
     int64_t counts;
     struct hrt_device *device; // NULL: the host counts.
     int64_t

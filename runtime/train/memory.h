@@ -1,4 +1,4 @@
-// What a run takes, and where: known before anything of it is taken.
+// The memory of a run, and its places: known before any of it is taken.
 #ifndef HECATE_RUNTIME_TRAIN_MEMORY_H
 #define HECATE_RUNTIME_TRAIN_MEMORY_H
 

@@ -20,9 +20,9 @@ struct hrt_muon {
     struct hrt_device *device; // Borrowed: the room is of its memory.
     void *room;
     size_t bytes;
-    void *matrix, *product; // Of the largest matrix: elements as stored.
-    void *gram, *square;    // Of the longest of the shorter sides, squared.
-    double *squares;        // Of the matrix's elements, their sum.
+    void *matrix, *product; // For the largest matrix: elements as stored.
+    void *gram, *square;    // For the longest of the shorter sides, squared.
+    double *squares;        // The sum of the matrix's squared elements.
 };
 
 // Bytes of the room for the program's largest matrix.
@@ -37,7 +37,7 @@ void hrt_muon_destroy(struct hrt_muon *muon);
 // A step has two parts, which on a device with separate memory are asked for. GEMMs are the kernels': the same bits by any number
 // of threads, so on every rank.
 //
-// Of `count` elements: the gradients move the momentum, and what becomes orthogonal takes their place.
+// For `count` elements: the gradients move the momentum, and the matrix to make orthogonal takes their place.
 void hrt_muon_look_ahead(const struct hrt_muon *muon, enum hrt_precision precision, void *gradients,
                          void *momentum, int64_t count, const struct hk_muon_rule *rule);
 

@@ -2,7 +2,7 @@
 // MUON(name), the name with its suffix, CALL(kernel, arguments), SQUARES(x, count), which leaves a sum of squares, COPY(to, from,
 // bytes), PACK and UNPACK. Nobody else includes this.
 
-// The shorter side's Gram matrix, its polynomial, and that times the matrix: five times. Of muon->matrix [m, n].
+// The shorter side's Gram matrix, its polynomial, and that times the matrix: five times, for muon->matrix [m, n].
 static void MUON(orthogonalize)(const struct hrt_muon *muon, int64_t m, int64_t n, double eps) {
     const int64_t side = m < n ? m : n;
     const struct hk_matmul_dims squared = {side, side, side}, all = {m, n, side};

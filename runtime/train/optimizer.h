@@ -14,7 +14,7 @@
 
 struct hrt_dense;
 
-// What becomes of a span's copy in bf16.
+// The copy in bf16 of a span.
 enum hrt_copy {
     HRT_COPY_NONE,  // It has none, or parts of it are updated elsewhere.
     HRT_COPY_ROWS,  // Written along with the span, element by element,
@@ -30,13 +30,13 @@ struct hrt_span { // Trainable elements that lie next to each other and are trea
     bool shared;                 // this rank's part of it,
     int64_t whole;               // which begins here.
     enum hrt_copy copy;
-    const struct hrt_param *param; // Of HRT_COPY_APART and of a matrix.
+    const struct hrt_param *param; // For HRT_COPY_APART and for a matrix.
 };
 
 struct hrt_optimizer {
-    struct hrt_span *all;          // Of all that is here.
-    struct hrt_span *span;         // Of what this rank updates; `all`, unless ranks share.
-    int64_t spans, room;           // Of `all`.
+    struct hrt_span *all;          // Spans of all tensors here.
+    struct hrt_span *span;         // Spans that this rank updates; `all`, unless ranks share.
+    int64_t spans, room;           // Numbers of `all`.
     const struct hrt_dense *dense; // Borrowed. NULL: not shared.
     struct hrt_muon muon;          // Where `matrices`: of those Muon, of the rest AdamW.
     bool matrices;

@@ -1,4 +1,4 @@
-// What an evaluation writes of each sequence, in safetensors that rank 0 writes: `logits` [sequences, positions, vocabulary], of
+// The output of an evaluation for each sequence, in safetensors that rank 0 writes: `logits` [sequences, positions, vocabulary], of
 // the program's precision, and `losses` [sequences, positions], in double precision, the cross-entropy of each token, and behind
 // it `losses.NAME` for each loss that the program has by name. A position without a target has the loss NaN. And a file of what
 // the model says as a teacher (data/teacher.h), of all tokens of the one file that the validation data is: behind the sequences
@@ -42,7 +42,7 @@ bool hrt_outputs_open(struct hrt_outputs *outputs, const struct hrt_state *state
                       struct hrt_error *error);
 
 // Adds the `all` sequences of the last forward of all ranks: the first ones are rank 0's, as many as its batch holds, then come
-// rank 1's. Collective. What fails is told at the end.
+// rank 1's. Collective. Failures are reported at the end.
 void hrt_outputs_add(struct hrt_outputs *outputs, struct hrt_state *state, int64_t all);
 
 // Ends the files; where they are not `whole` nothing is left of them. Collective. False: `error`, on all ranks, unless they are

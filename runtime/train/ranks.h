@@ -1,4 +1,4 @@
-// Several ranks: what each of them holds, and what they sum.
+// Several ranks: tensors that each of them holds, and their sums.
 //
 // Parameters, gradients and the optimizer's states have the same places on every rank. Where ranks own
 // experts, a rank only ever touches the chunks of its own: memory that is not touched is not taken.
@@ -30,11 +30,11 @@ bool hrt_ranks_agree(struct hrt_comm *comm, bool sound, struct hrt_error *error)
 // hrt_fssdp_bytes).
 size_t hrt_ranks_params_bytes(const struct hrt_program *program);
 size_t hrt_ranks_state_bytes(const struct hrt_program *program); // Each of the optimizer's states.
-// Of what is frozen: the part of its parameters, or of each state, whose memory nothing touches.
+// Bytes of frozen parameters, or of each of their states, which nothing touches.
 size_t hrt_ranks_frozen_bytes(const struct hrt_program *program, bool states);
 struct hrt_experts_bytes hrt_ranks_moving_bytes(const struct hrt_program *program);
 
-// What a process takes besides: its code, libraries, stack, and MPI with its buffers.
+// Memory of a process besides: its code, libraries, stack, and MPI with its buffers.
 size_t hrt_ranks_process_bytes(const struct hrt_program *program);
 
 // Chunks of all sets and layers.

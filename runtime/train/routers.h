@@ -7,11 +7,11 @@
 
 #include "runtime/train/load_counts.h"
 
-// Of one layer.
+// Numbers of one layer.
 struct hrt_router {
     double load; // Tokens of the fullest expert over the mean of all. 1: all have equally many.
     double
-        entropy; // Of the experts' shares of the tokens, over that of equal shares: 1 even, 0 one expert has all.
+        entropy; // Entropy of the experts' shares of the tokens, over that of equal shares: 1 even, 0 one expert has all.
     int64_t dead;    // Experts without a token.
     int64_t fullest; // The expert with the most tokens.
 };
@@ -19,14 +19,14 @@ struct hrt_router {
 // `count`: tokens of each expert, at least one expert. Without any token all is even, and no expert dead.
 struct hrt_router hrt_router_of(const int64_t *count, int64_t experts);
 
-// Of all layers of a program. All 0 where it has no experts.
+// Numbers of all layers of a program. All 0 where it has no experts.
 struct hrt_routers {
     double load, entropy; // The largest; the least.
-    int64_t dead;         // Of all layers together.
+    int64_t dead;         // Sum over all layers.
     // The layer whose fullest expert has the largest share of the layer's tokens, of those layers that choose at most
     // half of their experts: no share says anything of others.
     double share;
-    int load_index; // Of the program's loads; -1: there is no such layer.
+    int load_index; // Index among the program's loads; -1: there is no such layer.
     int64_t layer;
 };
 

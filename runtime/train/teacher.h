@@ -1,11 +1,11 @@
-// What a teacher says of the sequences of a batch, from its files to where the model's losses read it.
+// Teacher entries of the sequences of a batch, from its files to where the model's losses read them.
 #ifndef HECATE_RUNTIME_TRAIN_TEACHER_H
 #define HECATE_RUNTIME_TRAIN_TEACHER_H
 
 #include "runtime/data/data.h"
 #include "runtime/params/state.h"
 
-// What is said of training sequence number `sequence`, or of validation window `window`, becomes that of sequence `index` of
+// Copies the entries of training sequence number `sequence`, or of validation window `window`, to those of sequence `index` of
 // `said`. Nothing to do where the program has no loss against a teacher, or there is none.
 bool hrt_teacher_draw(const struct hrt_state *state, const struct hrt_data *data, uint64_t seed,
                       uint64_t sequence, struct hrt_said said, int64_t index,

@@ -27,14 +27,14 @@ struct hrt_named_losses {
     double value[HRT_NAMED_LOSSES], validation[HRT_NAMED_LOSSES];
 };
 
-// What a step reports. All losses are over all ranks.
+// The report of a step. All losses are over all ranks.
 struct hrt_step_report {
     int64_t step; // From 1.
     double loss, cross_entropy, auxiliary, grad_norm, lr;
     struct hrt_named_losses named;
     double seconds, tokens_per_s;
     struct hrt_routers routers;
-    struct hrt_moved moved; // Of programs that move experts: the mean of the ranks.
+    struct hrt_moved moved; // For programs that move experts: the mean of the ranks.
     int64_t resharded;      // Chunks that have a new owner.
     struct hrt_watch_sums watched;
     double left;  // Seconds until the last step, at this pace.
@@ -54,14 +54,14 @@ struct hrt_trainer {
     struct hrt_route *route; // NULL: routers choose, and nothing is recorded.
     struct hrt_optimizer optimizer;
     struct hrt_profile *profile;  // Borrowed; NULL: none.
-    struct hrt_load_counts loads; // Of the last step that was reported, over all ranks.
-    struct hrt_watch watch;       // Of the same.
+    struct hrt_load_counts loads; // Loads of the last step that was reported, over all ranks.
+    struct hrt_watch watch;       // The same step's numbers.
     double pace;                  // Seconds of a step, by those before.
     int64_t batch;                // Sequences of one iteration on this rank.
     struct hrt_batch passes;      // Forward and backward of them.
-    struct hrt_graph squares;     // Of what hrt_grad_clip asks for.
-    int64_t iterations;           // Of one step.
-    int64_t tokens;               // Of one step, over all ranks.
+    struct hrt_graph squares;     // The graph of hrt_grad_clip's work.
+    int64_t iterations;           // Iterations of one step.
+    int64_t tokens;               // Tokens of one step, over all ranks.
     int64_t targets;              // That are predicted of them.
     int64_t from, drawn;          // Steps that were taken before, and the sequences that they drew.
     // Steps that were asked for, and reported. Step n has step[n % 2] and, on a device with separate memory, flight[n % flights].
@@ -87,7 +87,7 @@ bool hrt_trainer_plan(struct hrt_trainer *trainer, const struct hrt_program *pro
 bool hrt_trainer_create(struct hrt_trainer *trainer, struct hrt_state *state,
                         struct hrt_error *error);
 
-// The first step is number `from`, and what was trained before has drawn `drawn` sequences, of whatever steps: so none is drawn
+// The first step is number `from`, and earlier training has drawn `drawn` sequences, in steps of any size: so none is drawn
 // again, and none is left out. The last `skipped` of these steps were skipped.
 void hrt_trainer_go_on(struct hrt_trainer *trainer, int64_t from, int64_t drawn, int64_t skipped);
 
@@ -115,7 +115,7 @@ struct hrt_outputs; // train/outputs.h
 struct hrt_validation {
     double loss;                    // Cross-entropy of the model's logits, nats a target.
     double named[HRT_NAMED_LOSSES]; // The same of the losses that the program has besides.
-    int64_t targets;                // Of `loss`.
+    int64_t targets;                // Targets of `loss`.
 };
 
 // Mean token loss over the first `sequences` sequences (0: all) of the validation data, in

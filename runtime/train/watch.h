@@ -1,4 +1,4 @@
-// What a step was like, for whoever watches a run: where the time of each rank went, and what placement made of the
+// Numbers of a step for observers: the time of each rank, and the placement's effect on the
 // loads of each layer. Nothing that is computed depends on it.
 #ifndef HECATE_RUNTIME_TRAIN_WATCH_H
 #define HECATE_RUNTIME_TRAIN_WATCH_H
@@ -13,20 +13,20 @@
 #include "runtime/plan/types.h"
 #include "runtime/train/load_counts.h"
 
-// Of one rank. Times are those from where ranks last summed up their losses to where they do so now, evaluations and
+// Numbers of one rank. Times are those from where ranks last summed up their losses to where they do so now, evaluations and
 // checkpoints not counted.
 struct hrt_rank_watch {
-    double seconds, waited; // Of the seconds those in which the host waited for other ranks.
+    double seconds, waited; // `waited`: the part in which the host waited for other ranks.
     double memory;          // Bytes that the process has had at most.
     struct hrt_moved moved;
 };
 
-// Of one layer of experts that ranks own, all iterations of the step together.
+// Numbers of one layer of experts that ranks own, all iterations of the step together.
 struct hrt_layer_watch {
     int64_t *before,
         *after;           // [ranks] rows: where owners compute them all; where they were computed.
     int32_t *owner;       // [experts]
-    struct hpl_plan plan; // Who computed in the last iteration.
+    struct hpl_plan plan; // Computing ranks in the last iteration.
     int64_t waves, dropped;       // At most; rows.
     struct hrt_moved_layer moved; // The mean of the ranks.
 };
@@ -34,7 +34,7 @@ struct hrt_layer_watch {
 // All layers in one number each; 0 where ranks own no experts.
 struct hrt_watch_sums {
     double before, after; // Rows of the fullest rank over the mean: the worst layer's.
-    int64_t replicas;     // Of all layers, owners not counted.
+    int64_t replicas;     // In all layers, owners not counted.
     double waited;        // Share of the ranks' time in which they waited for others.
     int slowest;          // The rank that waited least; -1: there is but one.
     double memory;        // Bytes of the fullest rank.
@@ -44,14 +44,15 @@ struct hrt_watch {
     struct hrt_state *state;
     struct hrt_comm *comm;
     double *
-        told; // What ranks sum: the caller's numbers, [ranks] struct hrt_rank_watch, [layers] seconds.
+        told; // The numbers that ranks sum: the caller's, [ranks] struct hrt_rank_watch, [layers] seconds.
     int64_t numbers;
     struct hrt_rank_watch *rank; // [ranks], part of `told`.
-    int64_t layers; // Of all loads of the program, in their order; 0: nobody owns experts.
+    int64_t
+        layers; // Layers of all loads of the program, in their order; 0: experts have no owners.
     struct hrt_layer_watch *layer;     // [layers]
     int64_t begun, gathered;           // When; hk_clock.
-    int64_t begun_wait, gathered_wait; // What had been waited until then.
-    int64_t late, late_wait;           // What the step before took after it had been gathered.
+    int64_t begun_wait, gathered_wait; // Waits until then.
+    int64_t late, late_wait; // Late transfers of the step before, after it had been gathered.
 };
 
 enum {
@@ -72,7 +73,7 @@ void hrt_watch_end(struct hrt_watch *watch);
 // Tells all ranks what this one has seen, and on the way sums `own` over them. Collective.
 void hrt_watch_gather(struct hrt_watch *watch, double own[HRT_WATCH_OWN]);
 
-// What placement made of the loads, which are those of all ranks; after hrt_watch_gather, before owners change.
+// The placement of the loads, which are those of all ranks; after hrt_watch_gather, before owners change.
 void hrt_watch_layers(struct hrt_watch *watch, const struct hrt_load_counts *loads);
 
 struct hrt_watch_sums hrt_watch_sums(const struct hrt_watch *watch);
