@@ -1,4 +1,4 @@
-// What @backward recomputes in place of fetching it.
+// Operations that @backward recomputes in place of fetching their results.
 #ifndef HECATE_PASSES_AGAIN_H
 #define HECATE_PASSES_AGAIN_H
 

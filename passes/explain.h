@@ -1,4 +1,4 @@
-// What reports have in common: quantities as text, for people.
+// Shared parts of reports: quantities as text, for people.
 #ifndef HECATE_PASSES_EXPLAIN_H
 #define HECATE_PASSES_EXPLAIN_H
 

@@ -1,4 +1,4 @@
-// What every pass takes for granted about a module and MLIR does not check.
+// Properties that every pass takes for granted about a module and MLIR does not check.
 #ifndef HECATE_PASSES_FORM_H
 #define HECATE_PASSES_FORM_H
 

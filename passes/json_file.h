@@ -1,4 +1,4 @@
-// JSON files that passes read: plans, and what was measured.
+// JSON files that passes read: plans, and measurements.
 #ifndef HECATE_PASSES_JSON_FILE_H
 #define HECATE_PASSES_JSON_FILE_H
 

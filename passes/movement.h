@@ -1,4 +1,4 @@
-// What the passes that place and move experts share: the choices, kept as attributes of the module,
+// Shared by the passes that place and move experts: the choices, kept as attributes of the module,
 // and the places in the program where a set's experts are needed.
 #ifndef HECATE_PASSES_MOVEMENT_H
 #define HECATE_PASSES_MOVEMENT_H
@@ -60,7 +60,7 @@ struct hec_sites {
     int back[HEC_SITES_MAX];
 };
 
-// What the site's own block computes behind its experts in @forward without need of them: a shared
+// Operations of the site's own block behind its experts in @forward that do not need them: a shared
 // expert. In its order; nothing of it depends on other operations behind `collect`. Free `op`.
 struct hec_ops hec_independent(const struct hec_site *site);
 

@@ -32,7 +32,7 @@ struct hec_pass_code {
     // pipelines pass it by.
     bool (*applies)(MlirOperation module);
 
-    // Changes `module` (a builtin.module). What is not HEC_PASS_DONE was reported through the
+    // Changes `module` (a builtin.module). Every result but HEC_PASS_DONE was reported through the
     // context's diagnostics, and the module is then only good for printing.
     enum hec_pass_result (*run)(MlirOperation module, const struct hec_pass_options *options);
 };

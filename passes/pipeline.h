@@ -10,7 +10,7 @@
 
 #include "passes/pass.h"
 
-// Of all programs: passes that do not apply to a module leave it as it is.
+// For all programs: passes that do not apply to a module leave it as it is.
 extern const char *const hec_pipeline_default;
 
 // One step. A step that is none of our passes is an upstream pipeline: `pass` is NULL.
@@ -19,7 +19,7 @@ struct hec_step {
     struct hec_pass_options options;
     const char *text;  // As written: "select-kernels(sums=apart)".
     const char *stage; // Name of what it leaves: the pass, "simplify-2" for its second use.
-    double seconds;    // Of the last run, without verification; 0 when it did not run.
+    double seconds;    // Seconds of the last run, without verification; 0 when it did not run.
     bool idle;         // In the last run the pass did not apply to the module.
 };
 
@@ -65,7 +65,7 @@ void hec_passes_print(FILE *out);
 // ---- explain_memory.c
 
 // Prints, from a module that place-buffers has gone over: parameters, gradients, optimizer states
-// and the arena, and what lives in the arena when most of it does. Returns false and reports when
+// and the arena, and the contents of the arena when most of it is in use. Returns false and reports when
 // the module has no homes.
 bool hec_explain_memory(MlirOperation module, FILE *out);
 
@@ -78,7 +78,7 @@ void hec_explain_replicas(MlirOperation module, FILE *out);
 
 // ---- explain_plan.c, explain_comm.c
 
-// Print, from a module that verify-movement has gone over, how experts move, and what travels. False
+// Print, from a module that verify-movement has gone over, how experts move, and their transfers. False
 // after a report: the loads that were planned with cannot be read any more.
 bool hec_explain_plan(MlirOperation module, FILE *out);
 bool hec_explain_comm(MlirOperation module, FILE *out);
@@ -91,14 +91,15 @@ enum { HEC_SIMULATE_STEPS = 8, HEC_SIMULATE_STEPS_MAX = 10000 };
 // time goes to; with `json` for programs (docs/simulate.md). With `trace`, every device's lanes, as JSON of the Chrome trace format. False after a report.
 bool hec_simulate_report(MlirOperation module, int64_t steps, bool json, FILE *out, FILE *trace);
 
-// What a simulation says of a placed module, for comparing it with others.
+// Results of a simulation of a placed module, for comparing it with others.
 struct hec_step_score {
-    double us, tokens;    // Of the median step, but for the first one, which has no forecast.
-    double bytes, memory; // Of a device: what it must remember, and what it has.
-    double actions; // That all devices take: what the simulation costs, the same on every machine.
+    double us, tokens;    // Of the median step, without the first one, which has no forecast.
+    double bytes, memory; // Per device: the bytes that it must remember, and its memory.
+    double
+        actions; // Actions of all devices: the cost of the simulation, the same on every machine.
     int64_t overlap, slots;               // t and m; 0 where nothing moves.
-    int64_t wave_rows;                    // Of the first set.
-    int64_t ranks, positions, vocabulary; // Of the program; no vocabulary: 0.
+    int64_t wave_rows;                    // In the first set.
+    int64_t ranks, positions, vocabulary; // The program's; no vocabulary: 0.
 };
 
 // Simulates `steps` of them, fewer where they have many iterations, `coarse` ones with sums of messages (passes/timeline), moving experts as the program would, and not as

@@ -7,12 +7,12 @@
 //                        "forecast": [[[...], ...], ...]}}}
 //
 // Behind these it says what it was made for (plan_origin.h); and where --autotune has chosen settings of section parallel, which ones,
-// what a step then takes, and what else was compared:
+// the time of a step with it, and the other candidates:
 //
 //    "settings": {"parallel.microbatch": "16", ...},
 //    "predicted": {"step_us": 8001, "error": 0.06, "runners_up": [{"step_us": 12400, "settings": {...}}, ...]}
 //
-// Where --measure has run candidates, it says on what, and what they took; one that could not be run says why:
+// Where --measure has run candidates, it lists their cluster and times; one that could not be run says why:
 //
 //    "measured": {"step_us": 8320, "machine": "n0", "launch": "mpirun -n 8", "route": "zipf:1.2", "rounds": 5, "steps": 15, "left_out": 5,
 //                 "others": [{"step_us": 12900, "settings": {}}, {"failed": "...", "settings": {...}}]}
@@ -49,9 +49,9 @@ struct hec_plan_measured {
     } of[HEC_PLAN_TUNED];
 };
 
-// What was compared: the first one was chosen.
+// The candidates: the first one was chosen.
 struct hec_plan_tuned {
-    double error;                             // Of a step's time, as a share.
+    double error;                             // Error of a step's time, as a share.
     const struct hec_plan_measured *measured; // NULL: nothing was run.
     int count;
     struct hec_plan_settings of[HEC_PLAN_TUNED];

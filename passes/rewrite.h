@@ -1,4 +1,4 @@
-// What several passes need to look at and change the IR, beyond MLIR's C API.
+// Helpers for several passes that look at and change the IR, beyond MLIR's C API.
 #ifndef HECATE_PASSES_REWRITE_H
 #define HECATE_PASSES_REWRITE_H
 

@@ -1,10 +1,10 @@
-// What an emitted program hands to the runtime: tables that describe the model, and the functions
+// The interface of an emitted program for the runtime: tables that describe the model, and the functions
 // that compute it. The emitted main is one call: `return hrt_main(argc, argv, &program);`.
 //
 // Buffers: `params` and `grads` have the same layout, `param_elements` elements of `precision`.
 // Every parameter (or chunk of a set) lies at a fixed offset; Adam's states use the same layout.
 // Parameters that GEMMs read in bf16 have a copy, rounded to nearest even, at the same offset in
-// elements of a buffer of bf16: whoever changes parameters makes it anew (params/rounded.h).
+// elements of a buffer of bf16: code that changes parameters makes it anew (params/rounded.h).
 // The arena holds everything else: saved values and temporaries, `arena_bytes`, known when compiled.
 #ifndef HECATE_RUNTIME_PROGRAM_H
 #define HECATE_RUNTIME_PROGRAM_H
@@ -43,20 +43,20 @@ struct hrt_set {
     const char *name; // "sparse"
     int64_t experts, topk, layers;
     int64_t offset, chunk_elements;
-    // Of programs whose ranks own experts (struct hrt_program, owned); else 0.
+    // For programs whose ranks own experts (struct hrt_program, owned); else 0.
     int64_t width, wave_rows;   // Elements of a row that is sent; rows of a wave on one rank.
     bool rows_bf16;             // The rows that are sent are of bf16.
     bool limited;               // The ranks drop rows of its experts together (hrt_drop).
     size_t chunks, chunk_grads; // Bytes into the model: tables of pointers, [layers][experts], of
                                 // the chunks that this rank holds, by number, and their gradients.
     size_t chunk_rounded;       // The same table of their rounded copies. 0: GEMMs read none.
-    // Of programs that move experts (struct hrt_program, movement); else NULL.
+    // For programs that move experts (struct hrt_program, movement); else NULL.
     const int32_t *owner;     // [layers][experts] first owners. NULL: hpl_even_owner's.
     const uint32_t *forecast; // [layers][world][experts] rows that each rank is expected to route
                               // in the first iteration. NULL: it has no replicas.
 };
 
-// Of HRT_INIT_ROPE, besides theta (init_value): as struct hk_rope_rule (kernels/rope/rope.h).
+// For HRT_INIT_ROPE, besides theta (init_value): as struct hk_rope_rule (kernels/rope/rope.h).
 struct hrt_rope {
     double factor, low, high, amplitude, original;
 };
@@ -65,7 +65,7 @@ struct hrt_rope {
 struct hrt_param {
     const char *symbol; // "attention.wq"
     const char *path;   // "layers.{}.attention.wq"; {} and {e} as in lang/program.h.
-    int rank; // Of one layer's tensor; an expert's parameter without the expert dimension.
+    int rank; // Rank of one layer's tensor; an expert's parameter without the expert dimension.
     const char *dim[HRT_RANK_MAX];
     int64_t shape[HRT_RANK_MAX];
     int64_t layers;                    // At least 1.
@@ -90,11 +90,11 @@ struct hrt_param {
 // The choice of one layer's router, [batch, positions, topk] each; NULL, as bind leaves them: none.
 // The runtime sets them before a forward and the backward that belongs to it.
 struct hrt_routing {
-    const int32_t *forced; // The experts tokens go to, whatever their scores; all different.
+    const int32_t *forced; // The experts tokens go to, for any scores; all different.
     int32_t *record;       // Gets the experts that they went to.
 };
 
-// What the router of a set shows and takes: token counts of every expert, [layers][experts] int32,
+// Output and input of the router of a set: token counts of every expert, [layers][experts] int32,
 // and its choice.
 struct hrt_loads {
     int set;             // Index into sets.
@@ -119,14 +119,14 @@ struct hrt_loss {
     bool logits_bf16;
     bool teacher; // It is against teacher entries: no logits are kept, but
     size_t
-        losses_offset; // bytes into the arena: what each token lost, [batch, positions] of `precision`.
+        losses_offset; // bytes into the arena: the loss of each token, [batch, positions] of `precision`.
 };
 
 enum { HRT_NAMED_LOSSES = 8 }; // At most.
 
 struct hrt_losses {
     double
-        loss; // What is differentiated: cross_entropy + auxiliary_scale * auxiliary + the sum of weight * named.
+        loss; // The differentiated loss: cross_entropy + auxiliary_scale * auxiliary + the sum of weight * named.
     double cross_entropy; // scale * sum of token losses.
     double auxiliary; // Sum over layers of auxiliary and z losses (not scaled by auxiliary_scale).
     double named
@@ -144,7 +144,7 @@ struct hrt_bucket {
 struct hrt_program {
     const char *name;    // "tiny"
     const char *source;  // "examples/tiny.moe"
-    const char *version; // Of hecatec.
+    const char *version; // Version of hecatec.
     enum hrt_instructions instructions;
     enum hrt_precision precision;
     int64_t vocabulary;
@@ -160,7 +160,7 @@ struct hrt_program {
     const struct hrt_loads *load;
     const struct hrt_setting *setting; // Sorted by key.
     const struct hrt_setting
-        *part; // What the model means (passes/fingerprint.c): words key=value of each part, by
+        *part; // The meaning of the model (passes/fingerprint.c): words key=value of each part, by
                // its name; sorted by it.
     const struct hrt_loss *loss;
 
@@ -187,7 +187,7 @@ struct hrt_program {
     size_t device_offset; // Bytes into the model: struct hrt_device *, which the runtime sets.
     size_t lane_offset;   // Bytes into the model: struct hkc_lane *, of all work.
 
-    size_t model_bytes; // Of the emitted struct; the runtime allocates it, zeroed.
+    size_t model_bytes; // Bytes of the emitted struct; the runtime allocates it, zeroed.
     size_t
         iteration_offset; // Bytes into it: int64_t, the iteration of the step, which training sets
                           // from 1 on; 0 outside of steps. 0: it has none.
@@ -197,14 +197,14 @@ struct hrt_program {
         teacher_offset; // Bytes into it: struct hk_teacher, which the runtime sets. 0: no loss is against one.
     size_t logits_offset; // Bytes into the arena: [batch, positions, vocabulary] after forward.
     int64_t logits_rows;  // Not 0: no more are there at a time, and `logits` computes them.
-    bool logits_bf16;     // Of bf16; otherwise of `precision`.
+    bool logits_bf16;     // Logits of bf16; otherwise of `precision`.
 
     // Stores the buffers in the model struct and derives its pointer tables. Call once.
     void (*bind)(void *model, void *params, void *grads, void *arena);
     // Does the same with the copies in bf16, param_elements of 2 bytes. NULL: no parameter has one.
     void (*bind_rounded)(void *model, const void *rounded);
     // The next forward is of one sequence and computes `count` of its positions from `first` on: ids, targets and
-    // logits are theirs, [1, count]. What it knows of positions before `first` is what forwards since the last
+    // logits are theirs, [1, count]. It knows of positions before `first` the values that forwards since the last
     // `seek` to 0 have left. Losses of such calls mean nothing. (0, positions) makes everything as it was: before
     // forwards of other kinds, and backward. NULL: forwards compute all positions.
     void (*seek)(void *model, int64_t first, int64_t count);

@@ -1,4 +1,4 @@
-// What belongs to a route: the operations on its rows.
+// Members of a route: the operations on its rows.
 #ifndef HECATE_PASSES_DISTRIBUTE_FIND_H
 #define HECATE_PASSES_DISTRIBUTE_FIND_H
 

@@ -1,4 +1,4 @@
-// What all ranks do together right behind the router.
+// Collective work of all ranks right behind the router.
 #ifndef HECATE_PASSES_DISTRIBUTE_PICKS_H
 #define HECATE_PASSES_DISTRIBUTE_PICKS_H
 

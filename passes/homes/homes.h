@@ -1,4 +1,4 @@
-// What the files of place-buffers share. The pass itself is place_buffers.c.
+// Shared by the files of place-buffers. The pass itself is place_buffers.c.
 #ifndef HECATE_PASSES_HOMES_HOMES_H
 #define HECATE_PASSES_HOMES_HOMES_H
 
@@ -19,7 +19,7 @@ static inline int64_t hec_params_align(const struct hec_target *target, bool rou
 
 // A value and its class: values that share one buffer of the arena.
 struct hec_homes_value {
-    struct hec_home home; // Of an arena class: at its root.
+    struct hec_home home; // For an arena class: at its root.
     bool pinned; // Lives elsewhere, or in a given row of a slot; not in a class of the arena.
     bool adds;   // Made by adding to the gradient that is there.
     int root;    // Union-find.
@@ -29,11 +29,11 @@ struct hec_homes_value {
 struct hec_slot {
     MlirOperation op;
     MlirStringRef name;
-    int64_t bytes, stride, rows; // Of one row; from row to row; how many.
+    int64_t bytes, stride, rows; // Bytes of one row; from row to row; how many.
     int first, last;             // Live range of the whole slot; last < 0: never used.
     int64_t offset;
     bool observed;
-    bool kept; // Of what one @forward leaves for the next one (cache-keys).
+    bool kept; // One @forward leaves it for the next one (cache-keys).
 };
 
 // A change of the module without which a value has no home: `user`'s operand `index` reads a copy

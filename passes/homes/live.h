@@ -3,7 +3,7 @@
 // One walk numbers the operations in execution order, from 1. A loop has two numbers, that of its
 // start and that of its end, where its yield reads and its results appear. A value from outside a
 // loop that is read inside lives to the loop's end. So, a value needs its bytes from `first` to
-// `last`, both included, and not in between: what a loop carries is two values, the argument at the
+// `last`, both included, and not in between: a value that a loop carries is two values, the argument at the
 // start and the yielded one at the end.
 #ifndef HECATE_PASSES_HOMES_LIVE_H
 #define HECATE_PASSES_HOMES_LIVE_H

@@ -42,7 +42,7 @@ struct hrt_data {
     int64_t positions, vocabulary;
     struct hrt_teachers teachers;
     struct hrt_mask mask;
-    int64_t targets; // Of one sequence: T, or as many as are hidden.
+    int64_t targets; // Targets of one sequence: T, or the number of hidden tokens.
     void *raw;       // Scratch of one sequence.
     int32_t *token;  // One sequence, T + 1.
 };
@@ -50,11 +50,11 @@ struct hrt_data {
 struct hrt_data_request {
     const char *const *train; // Paths or glob patterns.
     int trains;
-    const char *const *validation; // None: what is held out, where that has T + 1.
+    const char *const *validation; // None: the held-out part, where that has T + 1.
     int validations;
     double
         held_out; // Share of each training file; 0: one twentieth, and none where validation data is given.
-    const char *const *teacher; // Of all files above, validation too; none: there is no teacher.
+    const char *const *teacher; // For all files above, validation too; none: there is no teacher.
     int teachers;
     enum hrt_data_format format;
     int64_t positions, vocabulary;
@@ -78,7 +78,7 @@ bool hrt_data_window(const struct hrt_data *data, int64_t window, int32_t *ids, 
 // The last T tokens of the validation data's last part.
 bool hrt_data_tail(const struct hrt_data *data, int32_t *ids, struct hrt_error *error);
 
-// What the teacher says of the tokens of these sequences: ids and log_probs [T, teachers.entries]. There must be one.
+// The teacher's entries of the tokens of these sequences: ids and log_probs [T, teachers.entries]. There must be one.
 bool hrt_data_draw_teacher(const struct hrt_data *data, uint64_t seed, uint64_t sequence,
                            int32_t *ids, float *log_probs, struct hrt_error *error);
 bool hrt_data_window_teacher(const struct hrt_data *data, int64_t window, int32_t *ids,

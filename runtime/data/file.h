@@ -2,7 +2,7 @@
 //   bytes  any file; every byte is a token
 //   llmc   llm.c's .bin: a header of 256 int32 (magic, version, number of tokens), then the tokens;
 //          magic 20240520 version 1: uint16 (GPT-2), magic 20240801 version 7: uint32 (Llama 3)
-// Files are not trusted: whatever does not fit is refused with a sentence that names the file.
+// Files are not trusted: one that does not fit is refused with a sentence that names the file.
 //
 // Source of llmc: karpathy/llm.c, dev/data/data_common.py and llmc/dataloader.h.
 #ifndef HECATE_RUNTIME_DATA_FILE_H

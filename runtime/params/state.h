@@ -43,7 +43,7 @@ struct hrt_state {
     struct hrt_experts *experts;
     struct hrt_fssdp *fssdp; // Of programs that move experts.
     struct hrt_dense *dense;
-    // Of values that are being saved (params/snapshot.h): who changes parameters, means or variances asks it first. NULL: none.
+    // For values that are being saved (params/snapshot.h): code that changes parameters, means or variances asks it first. NULL: none.
     struct hrt_snapshot *snapshot;
 };
 

@@ -18,7 +18,7 @@ struct hrt_tensor {
     int64_t offset;                // Elements into the parameter buffer.
 };
 
-// What belongs to every parameter, in buffers with the parameters' places (struct hrt_state, values).
+// The values that belong to every parameter, in buffers with the parameters' places (struct hrt_state, values).
 enum hrt_values { HRT_PARAMETERS, HRT_GRADIENTS, HRT_MEANS, HRT_VARIANCES, HRT_VALUES };
 
 // Steps to the next tensor: parameters in the order of the table, then layers, then experts. Start

@@ -1,4 +1,4 @@
-// bound.h: what no plan within the budget can beat, whatever it does.
+// bound.h: a bound that no plan within the budget can beat.
 #ifndef HECATE_RUNTIME_PLAN_BOUND_H
 #define HECATE_RUNTIME_PLAN_BOUND_H
 
@@ -25,7 +25,7 @@ struct hpl_bound {
 // (docs/planner.md has the proof). With no slot left it is the exact optimum, by flow.
 //
 // cross: rows of experts that a node neither has nor could import leave it; with two nodes also
-// what a node cannot compute at the level.
+// the load that a node cannot compute at the level.
 //
 // HPL_BAD_ARGUMENT, HPL_NO_ROOM.
 enum hpl_status hpl_bound(const struct hpl_problem *problem, int64_t level, struct hpl_bound *bound,

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-// What calibration weighed, in the unit of the costs.
+// The alternatives of calibration, in the unit of the costs.
 struct hpl_calibration {
     bool taken;
     int64_t level_before; // Largest load on a device, rows at speed one, rounded up.
@@ -38,7 +38,7 @@ enum hpl_status hpl_calibrate(const struct hpl_problem *problem, const struct hp
                               int64_t *share, struct hpl_calibration *result,
                               struct hpl_work *work);
 
-// What changes in a problem behind the gate. Chunks are waited for, whatever the windows hide: so their
+// Changes in a problem behind the gate. Chunks are waited for, also within windows: so their
 // price limits them, not the entries, and only balance may ask for them, or rows across nodes where
 // those have a price. A row that a device is spared counts forward and backward, which takes twice as
 // long; a row that stays in its node is spared four ways.

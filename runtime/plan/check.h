@@ -22,7 +22,7 @@ enum hpl_fault {
 // Words for a fault, without a newline; static storage.
 const char *hpl_fault_text(enum hpl_fault fault);
 
-// What a schedule moves, counted by the checker.
+// Transfers of a schedule, counted by the checker.
 struct hpl_traffic {
     int64_t *sent;     // [devices] segments, NULL if not wanted
     int64_t *received; // [devices] segments, NULL if not wanted
@@ -34,7 +34,7 @@ struct hpl_traffic {
 
 // Proves that the list leads from the owners' placement to the plan: every transfer reads a segment
 // that its sender has by then, of an earlier round, writes one that its receiver does not have yet, and in the end every
-// holder has every segment. By induction over the list, what is read is always the owner's data.
+// holder has every segment. By induction over the list, every read is of the owner's data.
 enum hpl_fault hpl_check_gather(const struct hpl_topology *topology, const int32_t *owner,
                                 const struct hpl_plan *plan, const struct hpl_schedule *schedule,
                                 struct hpl_traffic *traffic, struct hpl_work *work);

@@ -3,7 +3,7 @@
 // hecate-replay run policies through it alone: they differ in where counts come from, and in what they
 // do with plans.
 //
-// Pure: numbers in, numbers out. Whoever runs the same episode on the same counts gets the same plans.
+// Pure: numbers in, numbers out. The same episode on the same counts gives the same plans.
 #ifndef HECATE_RUNTIME_PLAN_EPISODE_H
 #define HECATE_RUNTIME_PLAN_EPISODE_H
 
@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-// What a policy may spend, and what things cost.
+// A policy's budget, and the costs.
 struct hpl_terms {
     struct hpl_budget budget;
     struct hpl_costs costs;
@@ -35,7 +35,7 @@ struct hpl_episode {
         *given; // [layers][devices][experts] the first iteration's forecast; NULL: it has none.
     const int32_t *owner; // [layers][experts] who owns the chunks now.
 
-    // What it plans with: hpl_episode_move, or the caller's.
+    // The terms that it plans with: hpl_episode_move, or the caller's.
     const struct hpl_policy *policy;
     enum hpl_split split;
     enum hpl_calibrates calibrates; // Where the policy can.
@@ -74,7 +74,7 @@ bool hpl_episode_calibrates(const struct hpl_episode *episode);
 bool hpl_episode_forecast(struct hpl_episode *episode, int32_t layer);
 
 // Makes the layer's plan: from the forecast, owners alone where there is none, or from `exact`
-// [devices][experts] with policies that plan behind the gate; others may get NULL. What is placed for
+// [devices][experts] with policies that plan behind the gate; others may get NULL. A placement for
 // many iterations stays as it is. Errors as hpl_place.
 enum hpl_status hpl_episode_plan(struct hpl_episode *episode, int32_t layer, const uint32_t *exact,
                                  struct hpl_plan *placed);

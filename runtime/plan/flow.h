@@ -30,7 +30,7 @@ struct hpl_transport {
 
     // The search: one entry for each expert, group and device, in this order.
     int32_t *distance; // Potentials; true distances where a shortest path may lead.
-    int32_t *reach;    // Of the present search, beyond the potentials.
+    int32_t *reach;    // In the present search, beyond the potentials.
     int32_t *pool;
     int32_t *arc;   // Next arc to try.
     int32_t *queue; // A stack.

@@ -9,7 +9,7 @@
 enum { HPL_POLICY_NAME = 16 };
 enum hpl_calibrates { HPL_CALIBRATES_NEVER, HPL_CALIBRATES_WORTH, HPL_CALIBRATES_ALWAYS };
 
-// Of all sets, the same on every rank.
+// For all sets, the same on every rank.
 struct hpl_movement {
     char policy[HPL_POLICY_NAME];  // As hpl_policy_find knows it: "quota". Empty: nothing moves.
     bool even;                     // Rows are split evenly over an expert's holders; else by quota.
@@ -23,13 +23,14 @@ struct hpl_movement {
     // first layer, which has attention alone before it, and of the others.
     int64_t gather_hidden_first, gather_hidden;
     int64_t reduce_hidden_first, reduce_hidden;
-    // What the planner weighs, picoseconds: a row computed, a row sent to another rank, over the link
+    // Prices of the planner, picoseconds: a row computed, a row sent to another rank, over the link
     // of a node; a chunk sent to another node (to another rank, if there is one node), inside a node,
     // and its gradient to another node.
     int64_t row_compute, row_send, row_cross;
     int64_t chunk_send, chunk_near, grad_send;
-    int64_t chunk_bytes;  // One chunk's parameters on their way.
-    int64_t window_bytes; // What may enter a node while a layer's window lasts; 0: no limit but t.
+    int64_t chunk_bytes; // One chunk's parameters on their way.
+    int64_t
+        window_bytes; // Bytes that may enter a node while a layer's window lasts; 0: no limit but t.
 };
 
 // Bytes of what travels of one set.

@@ -1,4 +1,4 @@
-// plan.h: plans as sets of holders: copied, with their owners, and what one has more than another.
+// plan.h: plans as sets of holders: copies, their owners, and the differences of two.
 #ifndef HECATE_RUNTIME_PLAN_PLAN_H
 #define HECATE_RUNTIME_PLAN_PLAN_H
 
@@ -24,7 +24,7 @@ enum hpl_status hpl_plan_of_owners(struct hpl_plan *to, int32_t experts, const i
 enum hpl_status hpl_plan_with_owners(struct hpl_plan *to, const struct hpl_plan *plan,
                                      const int32_t *owner);
 
-// The owners and, of every expert, the holders of `now` that `before` lacks: what still has to travel.
+// The owners and, for every expert, the holders of `now` that `before` lacks: the chunks that still have to travel.
 // Both have the owners.
 enum hpl_status hpl_plan_added(struct hpl_plan *to, const struct hpl_plan *before,
                                const struct hpl_plan *now, const int32_t *owner);

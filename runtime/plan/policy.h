@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-// What a policy is given. All borrowed.
+// Inputs of a policy. All borrowed.
 struct hpl_problem {
     const struct hpl_topology *topology;
     int32_t experts;
@@ -70,10 +70,10 @@ enum hpl_collective {
     HPL_COLLECTIVES
 };
 
-// What each is, for people.
+// Descriptions of them, for people.
 extern const char *const hpl_collective_names[HPL_COLLECTIVES];
 
-// What the exact counts may do to a plan (policies.def).
+// Changes that the exact counts may make to a plan (policies.def).
 enum hpl_gate { HPL_GATE_KEPT, HPL_GATE_CALIBRATED };
 
 // A policy's function: hpl_place calls it. It need not give the workspace back.
@@ -106,7 +106,7 @@ static inline bool hpl_gathers_all(const struct hpl_policy *policy) {
     return policy->collective == HPL_COLLECTIVE_ALL_GATHER;
 }
 
-// The policy as emitted programs run it. What its authors have and programs lack, parts of every chunk on all devices and copies
+// The policy as emitted programs run it. The data of its authors' systems that programs lack, parts of every chunk on all devices and copies
 // with states of their own, comes from the owners there, by the sparse collectives (docs/planner.md).
 static inline struct hpl_policy hpl_policy_of_programs(const struct hpl_policy *policy) {
     struct hpl_policy p = *policy;

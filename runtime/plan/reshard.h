@@ -26,7 +26,7 @@ enum hpl_status hpl_reshard(const struct hpl_topology *topology, int32_t layers,
 
 // New owners for chunks that have some: those of now, but for the few that have to change so that nodes and devices carry
 // no more of a layer's light experts than hpl_reshard would give the fullest of them, or than an even part and `slack` thousandths of a
-// mean device's (node's) rows of the layer, if that is more. Chunks change places two by two, or go where there is room; what helps most comes
+// mean device's (node's) rows of the layer, if that is more. Chunks change places two by two, or go where there is room; the most useful change comes
 // first. Where no such change helps any more a layer stays above.
 //
 // Arguments as of hpl_reshard; slack >= 0. A device that owns more than its share of `present` gives chunks away.

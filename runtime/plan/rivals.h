@@ -1,4 +1,4 @@
-// rivals.h: what several of the re-implemented policies share (inside the planner only).
+// rivals.h: shared by several of the re-implemented policies (inside the planner only).
 #ifndef HECATE_RUNTIME_PLAN_RIVALS_H
 #define HECATE_RUNTIME_PLAN_RIVALS_H
 

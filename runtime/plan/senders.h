@@ -12,7 +12,7 @@ struct hpl_senders {
 
 // Divides the sending of every chunk among its holders so that the busiest device sends least.
 //
-// What must hold in any gather that enters each node once: a node with k holders of a chunk needs
+// A condition on any gather that enters each node once: a node with k holders of a chunk needs
 // (k - 1) * segments sends inside it, in the owner's node at least `segments` of them by the owner;
 // q nodes need (q - 1) * segments sends across, at least `segments` of them from the owner's node.
 // Conversely any such division can be turned into trees (schedule.c).

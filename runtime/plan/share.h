@@ -43,7 +43,7 @@ enum hpl_status hpl_route(const struct hpl_topology *topology, const struct hpl_
                           const struct hpl_loads *loads, const int64_t *share, int32_t rank,
                           uint32_t *rows, struct hpl_work *work);
 
-// What a rank has to know of all quotas: a row, its columns, and sums. All of the plan's holders, rows
+// The part of all quotas that a rank has to know: a row, its columns, and sums. All of the plan's holders, rows
 // that none has are 0.
 struct hpl_part {
     uint32_t *to; // [holders] its own rows for each
@@ -72,7 +72,7 @@ enum hpl_even {
     HPL_EVEN_ALL,     // All holders.
 };
 
-// As hpl_route, with rows split evenly over the nearest holders; what does not divide goes to the
+// As hpl_route, with rows split evenly over the nearest holders; the remainder goes to the
 // holders from (rank + expert) % count on, one row each.
 void hpl_route_even(const struct hpl_topology *topology, const struct hpl_plan *plan,
                     const struct hpl_loads *loads, enum hpl_even even, int32_t rank,

@@ -1,4 +1,4 @@
-// slots.h: what replicas take of a device's memory. The compiler announces it, the runtime allocates it.
+// slots.h: the memory of replicas on a device. The compiler announces it, the runtime allocates it.
 #ifndef HECATE_RUNTIME_PLAN_SLOTS_H
 #define HECATE_RUNTIME_PLAN_SLOTS_H
 
@@ -16,16 +16,17 @@ struct hpl_slots_request {
     const struct hpl_policy *policy;
     int32_t experts, devices;
     int64_t layers;
-    int32_t owned;       // Chunks of one layer that a device owns at first, at most; 0: its share.
-    int64_t slots;       // m, the budget's.
-    bool rematerialize;  // Parameters' slots serve all layers; else each layer has its own.
-    int64_t param_bytes; // Of a chunk's parameters as replicas hold them, and of its gradient.
+    int32_t owned;      // Chunks of one layer that a device owns at first, at most; 0: its share.
+    int64_t slots;      // m, the budget's.
+    bool rematerialize; // Parameters' slots serve all layers; else each layer has its own.
+    int64_t
+        param_bytes; // Bytes of a chunk's parameters as replicas hold them, and of its gradient.
     int64_t grad_bytes;
 };
 
 struct hpl_slots {
     int32_t replicas; // That a device may hold of one layer, at most: its slots.
-    int32_t holders;  // Of all experts of one layer, at most.
+    int32_t holders;  // Holders of all experts of one layer, at most.
     int32_t
         grad_layers; // Layers whose gradients have slots at a time: one adds while another's travel.
     int32_t segments; // Pieces in which a chunk travels: four of 16 KiB of gradient and more, or

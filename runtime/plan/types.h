@@ -70,7 +70,7 @@ struct hpl_plan {
     int32_t *holder;  // [capacity]
 };
 
-// What a plan may spend, per layer and iteration.
+// The budget of a plan, per layer and iteration.
 struct hpl_budget {
     int32_t slots;        // Replicas that a device may hold.
     int32_t entries;      // Chunks that may enter a node (the overlap degree over the network).
@@ -80,7 +80,7 @@ struct hpl_budget {
     int32_t replica_rows; // Rows that a replica must keep on its device to be worth its bytes, when
                           // balance does not ask for it.
     int32_t import_rows;  // Rows that an entry must keep in its node, likewise.
-    // Entries whose parameters, and whose gradients, computation hides. Of the ones behind them each
+    // Entries whose parameters, and whose gradients, computation hides. Each further one
     // must keep that many rows more in its node, because it is waited for; 0: it costs nothing.
     int32_t gather_hidden, reduce_hidden;
     int32_t gather_rows, reduce_rows;

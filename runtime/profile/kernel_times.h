@@ -1,4 +1,4 @@
-// tally: what kernels of one kind and shape took together. A table of fixed size: counting allocates
+// tally: the total time of kernels of one kind and shape. A table of fixed size: counting allocates
 // nothing, however long a run is.
 #ifndef HECATE_RUNTIME_PROFILE_KERNEL_TIMES_H
 #define HECATE_RUNTIME_PROFILE_KERNEL_TIMES_H
@@ -8,7 +8,7 @@
 
 #include "kernels/cpu/observe.h"
 
-// What a step consists of. Time in none of the others is HRT_PHASE_OTHER.
+// The phases of a step. Time in none of the others is HRT_PHASE_OTHER.
 enum hrt_phase {
     HRT_PHASE_OTHER,
     HRT_PHASE_DATA,
@@ -24,15 +24,15 @@ enum hrt_section {
     HRT_SECTION_PRODUCTS,
     HRT_SECTION_ATTENTION,
     HRT_SECTION_PASSES,    // The other kernels of forward and backward.
-    HRT_SECTION_EPILOGUES, // Of GEMMs: emitted loops that run inside them.
-    HRT_SECTION_BETWEEN,   // Between two kernels: what the compiler emitted as loops.
+    HRT_SECTION_EPILOGUES, // Epilogues of GEMMs: emitted loops that run inside them.
+    HRT_SECTION_BETWEEN,   // Time between two kernels: the loops that the compiler emitted.
     HRT_SECTION_OPTIMIZER, // Kernels of the update.
 };
 enum { HRT_SECTIONS = HRT_SECTION_OPTIMIZER + 1 };
 
 struct hrt_tally_row {
     enum hrt_section section;
-    const char *name;  // Of the kernel; EPILOGUES: of the GEMM; BETWEEN: the phase.
+    const char *name;  // Name of the kernel; EPILOGUES: of the GEMM; BETWEEN: of the phase.
     const char *sizes; // As struct hk_work; NULL: none.
     // BETWEEN: the names of the kernels before and after, as rows; -1: the phase begins, ends.
     int64_t size[HK_DIMS_MAX];

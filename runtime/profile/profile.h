@@ -1,5 +1,5 @@
 // profile: where the time of training steps goes. It observes the kernels that the training thread
-// calls and is told of the phases of a step; what lies between two kernels in forward and backward
+// calls and is told of the phases of a step; the time between two kernels in forward and backward
 // is the program's own: loops that the compiler emitted (and, over ranks, the exchange of rows).
 //
 // Nothing is allocated while steps run, and results are bit for bit those of a run without it.
@@ -22,7 +22,7 @@ struct hrt_profile;
 struct hrt_profile_request {
     bool table;        // Print one at the end.
     const char *trace; // File to write; NULL: none. Ranks but the first add ".RANK".
-    int64_t tokens;    // Of one step.
+    int64_t tokens;    // Tokens of one step.
 };
 
 // Prepares what is requested; *profile is NULL when that is nothing. For a table it measures the

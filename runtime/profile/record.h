@@ -1,4 +1,4 @@
-// What a profile has counted so far: for profile.c, table.c and their test.
+// The counts of a profile so far: for profile.c, table.c and their test.
 #ifndef HECATE_RUNTIME_PROFILE_RECORD_H
 #define HECATE_RUNTIME_PROFILE_RECORD_H
 
@@ -17,12 +17,12 @@ struct hrt_waits_of {
 
 struct hrt_profile {
     struct hk_observer observer;
-    struct hrt_tally tally; // Kernels, and what is between them.
+    struct hrt_tally tally; // Kernels, and the time between them.
     struct hrt_trace trace;
     struct hrt_trace_process process;
     bool table;
 
-    // Of the machine and the run, for the heading.
+    // Facts of the machine and the run, for the heading.
     double peak;      // hk_peak of the program's precision; 0: not measured.
     double peak_bf16; // The same of kernels whose operands are bf16; 0: the program has none.
     int threads, ranks;
@@ -35,10 +35,10 @@ struct hrt_profile {
     bool warm; // A step is left out.
     struct hrt_waits_of waits[HRT_AWAITED];
 
-    // Of the running step.
+    // Times of the running step.
     int64_t number, step_start, phase_start;
     enum hrt_phase phase;
-    int64_t kernel_end; // Of the last kernel of this phase, or where the phase began.
+    int64_t kernel_end; // End of the last kernel of this phase, or where the phase began.
     int kernel;         // That kernel's row; -1: none yet.
 };
 
@@ -47,7 +47,7 @@ void hrt_profile_begin_step_at(struct hrt_profile *profile, int64_t number, int6
 void hrt_profile_enter_at(struct hrt_profile *profile, enum hrt_phase phase, int64_t now);
 void hrt_profile_end_step_at(struct hrt_profile *profile, int64_t now);
 
-// What the observer is told.
+// Calls of the observer.
 void hrt_profile_called(void *profile, const struct hk_call *call);
 
 // Prints the table of what was counted.

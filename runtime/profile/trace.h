@@ -1,4 +1,4 @@
-// trace: what ran when, for Perfetto (ui.perfetto.dev) and chrome://tracing. The newest events are
+// trace: a picture of a run, for Perfetto (ui.perfetto.dev) and chrome://tracing. The newest events are
 // held, HRT_TRACE_EVENTS of them, and written at the end of the run; whole steps only.
 #ifndef HECATE_RUNTIME_PROFILE_TRACE_H
 #define HECATE_RUNTIME_PROFILE_TRACE_H
@@ -21,7 +21,7 @@ struct hrt_trace_event {
     int64_t number;    // STEP: which, from 1; KERNEL: its first size.
     const char *line;  // KERNEL, LINE: of the model; NULL: of none.
     float flops, bytes;
-    float epilogue_ns; // Of ns.
+    float epilogue_ns; // Part of ns.
     int16_t index;     // PHASE: enum hrt_phase; KERNEL: row of the tally.
     int16_t kind;      // enum hrt_trace_kind
 };
@@ -42,16 +42,16 @@ struct hrt_trace {
     struct hrt_lanes_trace lanes;
     struct hrt_trace_save save[HRT_TRACE_SAVES]; // A ring, too: a track of its own.
     int64_t saves;                               // Ever added.
-    int64_t zero; // Times in the file count from here; whoever opens it sets it.
+    int64_t zero; // Times in the file count from here; its opener sets it.
 };
 
-// What a file says about the process that it is of.
+// A file's description of its process.
 struct hrt_trace_process {
     const char *program;
     int rank;
 };
 
-struct hrt_trace_written { // What the file holds.
+struct hrt_trace_written { // The contents of the file.
     int64_t first_step, last_step, events;
     bool left_out; // Older steps found no place.
 };

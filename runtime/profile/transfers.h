@@ -1,4 +1,4 @@
-// What moved between ranks when, for a trace: a track per lane, and an arrow from where a message leaves to where it
+// Transfers between ranks over time, for a trace: a track per lane, and an arrow from where a message leaves to where it
 // arrives. The newest events are held, HRT_LANES_EVENTS of them.
 #ifndef HECATE_RUNTIME_PROFILE_TRANSFERS_H
 #define HECATE_RUNTIME_PROFILE_TRANSFERS_H

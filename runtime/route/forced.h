@@ -66,7 +66,7 @@ struct hrt_route {
     int32_t **sequence;             // Scratch, layers.
     int64_t steps;                  // Taken.
     int64_t from, drawn;            // As struct hrt_route_request has them.
-    int64_t ids_begun, loads_begun; // Of what is recorded: the step before which each began.
+    int64_t ids_begun, loads_begun; // For each record: the step before which it began.
 };
 
 // Reads what --route says, opens the files, and prepares `model` and `arena` for it. False: a usage
@@ -87,10 +87,10 @@ bool hrt_route_force(struct hrt_route *route, int64_t step, int64_t first, struc
 // once, and left unfinished: it only watches.
 void hrt_route_record(struct hrt_route *route, int64_t iteration, int64_t first);
 
-// Ends a step: the routers are free again (evaluation, samples), loads are written. Of all ranks.
+// Ends a step: the routers are free again (evaluation, samples), loads are written. Call it on all ranks.
 void hrt_route_end_step(struct hrt_route *route);
 
-// Marks the records as complete that are. Call once, after the last step. Of all ranks.
+// Marks complete records as complete. Call once, after the last step, on all ranks.
 void hrt_route_finish(struct hrt_route *route);
 
 // Closes the files and frees. May be called on a zeroed struct.

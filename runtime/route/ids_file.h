@@ -48,14 +48,14 @@ bool hrt_ids_file_create(struct hrt_ids_file *file, bool create, struct hrt_erro
 bool hrt_ids_file_read(struct hrt_ids_file *file, int64_t sequence, int32_t *const *ids,
                        struct hrt_error *error);
 
-// Opens a file that another run has written, of the same shape, to go on behind its first `sequences`; what follows them is
+// Opens a file that another run has written, of the same shape, to continue after its first `sequences`; later ones are
 // cut off, and it is unfinished again.
 bool hrt_ids_file_go_on(struct hrt_ids_file *file, int64_t sequences, struct hrt_error *error);
 
 bool hrt_ids_file_write(struct hrt_ids_file *file, int64_t sequence, const int32_t *const *ids,
                         struct hrt_error *error);
 
-// Writes into the head that `sequences` are there. Of the process that created the file.
+// Writes into the head that `sequences` are there. Call it in the process that created the file.
 bool hrt_ids_file_finish(struct hrt_ids_file *file, int64_t sequences, struct hrt_error *error);
 
 // Closes the file and frees. May be called on a zeroed struct; false: the system refused.

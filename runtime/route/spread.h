@@ -14,7 +14,7 @@ struct hrt_spread {
 
 // Stores in `mass` [experts] how many of the top-k choices each expert gets, in units of 1 / 2^24: in the
 // proportion of `popularity` [experts] (finite, not negative), but no expert more than `positions`,
-// since the experts of a token differ; what one cannot take goes to the others. The masses sum to
+// since the experts of a token differ; the excess of one goes to the others. The masses sum to
 // positions x topk exactly.
 void hrt_spread_masses(int64_t *mass, const double *popularity, struct hrt_spread spread);
 

@@ -10,7 +10,7 @@ struct hrt_draw_rule {
     double topp;        // of these among the fewest whose shares come to it; 0: all;
     double minp;        // of these among those with at least this share of the likeliest one's.
     uint64_t seed;
-    uint64_t sample; // Of several samples with one seed, which: each has draws of its own.
+    uint64_t sample; // Number among several samples with one seed: each has draws of its own.
 };
 
 struct hrt_candidate {

@@ -9,14 +9,14 @@
 #include "runtime/params/state.h"
 #include "runtime/sample/draw.h"
 
-// Of T positions at most. Zeroed with a state it is empty.
+// T positions at most. Zeroed with a state it is empty.
 struct hrt_window {
     struct hrt_state *state; // Its `ids` are the tokens: [length].
     int64_t length;
     int64_t known; // Positions that forwards have computed, and left their keys and values of.
 };
 
-// Of a prompt, whose last T tokens stay.
+// For a prompt, whose last T tokens stay.
 void hrt_window_begin(struct hrt_window *window, const int32_t *ids, int64_t count);
 
 // Appends a token that was drawn. A full window forgets its older half before: all positions move, and are computed
@@ -24,7 +24,7 @@ void hrt_window_begin(struct hrt_window *window, const int32_t *ids, int64_t cou
 void hrt_window_append(struct hrt_window *window, int32_t id);
 
 // The scores of the token behind a window that has one: `candidate` [vocabulary]. A forward computes the tokens that are new,
-// where the program can go on with a sequence, or else the whole window. Of several ranks all call it. False: a score is not
+// where the program can go on with a sequence, or else the whole window. All ranks call it. False: a score is not
 // finite.
 bool hrt_window_score(struct hrt_window *window, struct hrt_candidate *candidate,
                       struct hrt_error *error);

@@ -1,4 +1,4 @@
-// What tokens are to a reader of samples: text through a tokenizer, bytes, or ids.
+// The form of tokens for a reader of samples: text through a tokenizer, bytes, or ids.
 #ifndef HECATE_RUNTIME_SAMPLE_WORDS_H
 #define HECATE_RUNTIME_SAMPLE_WORDS_H
 
@@ -9,7 +9,7 @@
 #include "runtime/tokenizer/tokenizer.h"
 
 struct hrt_words {
-    int64_t vocabulary;              // Of the model: ids are below it.
+    int64_t vocabulary;              // The model's vocabulary: ids are below it.
     struct hrt_tokenizer *tokenizer; // NULL: bytes where the vocabulary is 256, or else ids.
     struct hrt_encoder *encoder;
     struct hrt_ids ends; // Tokens that end a text.
@@ -33,7 +33,7 @@ bool hrt_words_are_text(const struct hrt_words *words);
 bool hrt_words_read(struct hrt_words *words, const char *prompt, struct hrt_ids *ids,
                     struct hrt_error *error);
 
-// What is printed for a token; `first`: of a text without a prompt. It stays until the next call. Tokens that mark
+// The text of a token; `first`: in a text without a prompt. It stays until the next call. Tokens that mark
 // something are `special`, and not printed.
 struct hrt_piece hrt_words_write(struct hrt_words *words, int32_t id, bool first);
 

@@ -4,7 +4,7 @@
 //   parameters.R.safetensors, means.R.safetensors, variances.R.safetensors   what rank R wrote: whole tensors, by name
 //   state.json    the step and all that is no tensor
 //   index.json    written last: size and checksum of each file (part.h)
-// Each rank writes the experts that it owns; what all ranks have they share out.
+// Each rank writes the experts that it owns; ranks share out dense tensors.
 #ifndef HECATE_RUNTIME_STORE_CHECKPOINT_H
 #define HECATE_RUNTIME_STORE_CHECKPOINT_H
 
@@ -27,10 +27,10 @@ struct hrt_checkpoints {
     int64_t keep, keep_every; // hrt_folder_prune
     struct hrt_copies
         *copies; // Borrowed: of what changes while a thread writes. NULL: none, steps wait.
-    int lock;    // Of rank 0; -1: none.
+    int lock;    // On rank 0; -1: none.
 };
 
-// A checkpoint that is being written. While there is one, whoever changes the state's values asks state->snapshot.
+// A checkpoint that is being written. While there is one, code that changes the state's values asks state->snapshot.
 struct hrt_saving;
 
 // Begins to save step `step` of the state as it is now: a thread of each rank writes, which asks nothing of the others.
@@ -44,7 +44,7 @@ bool hrt_checkpoint_begin(struct hrt_saving **saving, const struct hrt_checkpoin
 // Whether this rank need not wait for its thread any more. Not collective.
 bool hrt_checkpoint_is_written(const struct hrt_saving *saving);
 
-// Waits for the threads, and makes the checkpoint visible. What the folder has is as it was until the new one is whole; what
+// Waits for the threads, and makes the checkpoint visible. The folder keeps its contents until the new one is whole; a checkpoint that
 // is too old is then removed. Collective, and all ranks agree on the result; a failure leaves nothing behind. Frees
 // `saving` in either case.
 bool hrt_checkpoint_finish(struct hrt_saving *saving, struct hrt_error *error);

@@ -1,4 +1,4 @@
-// A folder of checkpoints: DIR/step-N, and DIR/latest, a file that names the newest. What one rank does there; ranks
+// A folder of checkpoints: DIR/step-N, and DIR/latest, a file that names the newest. The work of one rank there; ranks
 // are not known here.
 //
 // A checkpoint is written as DIR/step-N.hecate-partial and renamed, so a folder step-N is whole as long as nobody has

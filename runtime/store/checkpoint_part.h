@@ -41,7 +41,7 @@ bool hrt_part_write(const char *folder, struct hrt_part *part, hrt_fill_fn *fill
 // Whether the file is as the index says: all of it is read.
 bool hrt_part_check(const char *folder, const struct hrt_part *part, struct hrt_error *error);
 
-// Writes index.json; reads it, which the caller frees. What is read is not trusted.
+// Writes index.json; reads it, which the caller frees. Its contents are not trusted.
 bool hrt_index_write(const char *folder, const struct hrt_index *index, struct hrt_error *error);
 bool hrt_index_read(const char *folder, struct hrt_index *index, struct hrt_error *error);
 void hrt_index_free(struct hrt_index *index);

@@ -1,4 +1,4 @@
-// What one rank writes of a checkpoint, by a thread of its own, while the run goes on and changes the values.
+// One rank's part of a checkpoint, written by a thread of its own, while the run goes on and changes the values.
 #ifndef HECATE_RUNTIME_STORE_CHECKPOINT_WRITER_H
 #define HECATE_RUNTIME_STORE_CHECKPOINT_WRITER_H
 
@@ -17,7 +17,7 @@ struct hrt_writer;
 // One of its files, with a thread of its own: so the disk has work while another file's values are read and summed up, and
 // the files grow together, in the order in which the optimizer changes values.
 struct hrt_written {
-    struct hrt_listing listing; // What the caller sets: this,
+    struct hrt_listing listing; // The caller sets this,
     struct hrt_part part;       // and its name. Size and checksum are set when it has ended.
     struct hrt_writer *writer;
     size_t first; // The number of the listing's first tensor in the snapshot.
@@ -27,7 +27,7 @@ struct hrt_written {
 };
 
 struct hrt_writer {
-    char folder[PATH_MAX]; // What the caller sets: these,
+    char folder[PATH_MAX]; // The caller sets these,
     const struct hrt_program *program;
     struct hrt_snapshot *snapshot; // of the listings' tensors, one listing behind the other.
     struct hrt_written file[HRT_VALUE_FILES];
@@ -41,7 +41,7 @@ void hrt_writer_start(struct hrt_writer *writer);
 // Returns when the files are written and synced, or cannot be; false: the error says why.
 bool hrt_writer_finish(struct hrt_writer *writer, struct hrt_error *error);
 
-// Whether nothing more is to be waited for. Of any thread.
+// Whether nothing more is to be waited for. Any thread may call it.
 bool hrt_writer_has_ended(const struct hrt_writer *writer);
 
 // Soon ends it; the files are then of no use.

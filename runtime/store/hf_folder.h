@@ -8,17 +8,17 @@
 #include "runtime/base/error.h"
 #include "runtime/params/safetensors_read.h"
 
-// What names of a text model begin with where it is a part of one that also reads images. Here they are without it, and
+// The prefix of names of a text model where it is a part of one that also reads images. Here they are without it, and
 // other tensors are not there.
 #define HRT_HF_TEXT_MODEL "language_model."
 
-// What all names but the head's begin with. AutoModel, which has no head, saves names without it; lookups add it.
+// The prefix of all names but the head's. AutoModel, which has no head, saves names without it; lookups add it.
 #define HRT_HF_BODY "model."
 
 struct hrt_hf_folder {
     const char *path; // Borrowed.
     struct hrt_safetensors *file;
-    char **name; // Of the files.
+    char **name; // Names of the files.
     int files;
     struct json_t *where; // From the name of a tensor to the number of its file.
     size_t
@@ -35,8 +35,8 @@ bool hrt_hf_is_folder(const char *path);
 // Whether it holds weights.
 bool hrt_hf_has_weights(const char *path);
 
-// Opens all files and reads their headers. What the index names must lie where it says; what lies beside is not there.
-// Close it in either case. False: `error` says what is wrong with which file; what fails later is told there, too.
+// Opens all files and reads their headers. Tensors of the index must lie where it says; other tensors beside them do not count.
+// Close it in either case. False: `error` names the fault and its file, later ones too.
 bool hrt_hf_folder_open(struct hrt_hf_folder *folder, const char *path, struct hrt_error *error);
 
 // Also of a zeroed one.

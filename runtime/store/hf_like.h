@@ -26,7 +26,7 @@ bool hrt_hf_like_type(const struct hrt_hf_like *like, const struct hrt_program *
                       const struct hrt_hf_view *view, enum hrt_hf_type *type,
                       struct hrt_error *error);
 
-// Writes config.json and the files that are taken over into the folder `to`, each durable. What says how weights were
+// Writes config.json and the files that are taken over into the folder `to`, each durable. The entry that says how weights were
 // quantized is left out, as ours are not, and there is a layer that predicts further tokens, or none.
 bool hrt_hf_like_copy(const struct hrt_hf_like *like, bool predicts, const char *to,
                       struct hrt_error *error);

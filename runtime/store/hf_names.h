@@ -1,4 +1,4 @@
-// What Hugging Face's checkpoints call the tensors of a program, and how they lie there.
+// The names of a program's tensors in Hugging Face's checkpoints, and their layouts there.
 #ifndef HECATE_RUNTIME_STORE_HF_NAMES_H
 #define HECATE_RUNTIME_STORE_HF_NAMES_H
 
@@ -10,7 +10,7 @@
 #include "runtime/store/hf_rules.h"
 #include "runtime/store/strips.h"
 
-// What the layer that predicts a token more shares with the model, and folders hold twice.
+// The tensors that the layer which predicts a token more shares with the model, and folders hold twice.
 struct hrt_hf_copy {
     const struct hrt_hf_rule *rule; // The name of the second one.
     struct hrt_tensor tensor;       // The one that there is here.

@@ -1,4 +1,4 @@
-// Tensors of a folder that no program needs: what follows from config.json, what lies there twice.
+// Tensors of a folder that no program needs: those that follow from config.json, and copies.
 #ifndef HECATE_RUNTIME_STORE_HF_NEEDLESS_H
 #define HECATE_RUNTIME_STORE_HF_NEEDLESS_H
 

@@ -1,4 +1,4 @@
-// The layer of a folder that predicts a token after the next one (multi-token prediction, arXiv:2412.19437): what of it a
+// The layer of a folder that predicts a token after the next one (multi-token prediction, arXiv:2412.19437): its tensors that a
 // program does not ask for.
 #ifndef HECATE_RUNTIME_STORE_HF_PREDICTORS_H
 #define HECATE_RUNTIME_STORE_HF_PREDICTORS_H

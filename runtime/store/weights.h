@@ -22,13 +22,13 @@ bool hrt_store_save(const struct hrt_placement *placement, const void *params, c
 bool hrt_store_gather(const struct hrt_placement *placement, const void *params,
                       struct hrt_comm *comm, const char *path, struct hrt_error *error);
 
-// What a file that can be loaded has that it should not have.
+// The tensors of a loadable file that should not be in it.
 struct hrt_store_doubts {
     char model[512]; // A sentence: it was saved by a model of another name. Empty: no.
     char values
         [512]; // A sentence: this rank's first tensor with values that are not finite. Empty: none.
     char left
-        [512]; // A sentence: what is in the file by right, and has not been read. Empty: nothing.
+        [512]; // A sentence: the tensors that belong into the file and have not been read. Empty: none.
 };
 
 // Reads all parameters of the program that are on this rank, F64, F32, BF16 or F16, by all threads, rounding to its

@@ -8,7 +8,7 @@
 
 // Where in the file something stands.
 struct hrt_place {
-    const char *path; // Of the file.
+    const char *path; // Path of the file.
     char key[128];    // "pre_tokenizer.pretokenizers[1]"
 };
 

@@ -1,4 +1,4 @@
-// What a loaded tokenizer consists of. Private to this folder.
+// The parts of a loaded tokenizer. Private to this folder.
 #ifndef HECATE_RUNTIME_TOKENIZER_PARTS_H
 #define HECATE_RUNTIME_TOKENIZER_PARTS_H
 
@@ -13,10 +13,10 @@
 enum { HRT_SPACE_MARK_BYTES = 3 };
 
 enum hrt_rule_kind {
-    HRT_RULE_COMPOSE,      // Normalizer: Unicode's forms of composition, `form`.
-    HRT_RULE_PREPEND,      // Normalizer: `to` in front of a piece that is not empty.
-    HRT_RULE_REPLACE,      // Normalizer: `from` becomes `to`.
-    HRT_RULE_SPLIT,        // Pre-tokenizer: what `pattern` matches is apart from what it does not.
+    HRT_RULE_COMPOSE, // Normalizer: Unicode's forms of composition, `form`.
+    HRT_RULE_PREPEND, // Normalizer: `to` in front of a piece that is not empty.
+    HRT_RULE_REPLACE, // Normalizer: `from` becomes `to`.
+    HRT_RULE_SPLIT, // Pre-tokenizer: matches of `pattern` are pieces, and so is the text between them.
     HRT_RULE_PREFIX_SPACE, // Pre-tokenizer: a space in front of a piece that begins with none.
     HRT_RULE_METASPACE,    // Pre-tokenizer: spaces become `to`, one of which is put in front.
 };
@@ -63,15 +63,15 @@ struct hrt_vocabulary {
 };
 
 struct hrt_model {
-    struct hrt_names names;   // What symbols and words are looked up by: bytes, or characters.
+    struct hrt_names names;   // The keys of symbols and words: bytes, or characters.
     struct hrt_merges merges; // Pairs of symbols.
     int32_t byte[256];        // The symbol of a byte; -1: none.
     int32_t single[256];      // The symbol of a byte, or of a character of ASCII; -1: none.
     int32_t unknown;          // -1: none.
     bool byte_level;          // Symbols are bytes; else characters.
-    bool byte_fallback;       // Of characters: unknown ones become bytes.
-    bool fuse_unknown;        // Of characters: unknown ones in a row become one.
-    bool whole_words;         // A word of the vocabulary is its token, whatever the merges say.
+    bool byte_fallback;       // For characters: unknown ones become bytes.
+    bool fuse_unknown;        // For characters: unknown ones in a row become one.
+    bool whole_words;         // A word of the vocabulary is its token, for any merges.
     bool
         cuts; // Words end between two characters that no merge joins: those of classes without a bit here.
     uint64_t joins[256][4]; // [back class][front class]
@@ -84,7 +84,7 @@ struct hrt_tokenizer {
     struct hrt_added_set raw, normalized; // Found in the text; in the normalized text.
     struct hrt_pattern *word, *space;     // One character of each. Owned.
     struct hrt_ids before, behind;        // Around a framed text.
-    // Of decoding.
+    // For decoding.
     struct hrt_text *decoded; // [size]
     bool drop_first_space;
 };
@@ -131,7 +131,7 @@ size_t hrt_utf8_length(const char *at, size_t left, bool *sound);
 // The text, or `repaired`, where what is no UTF-8 is U+FFFD. False: no memory.
 bool hrt_utf8_repair(const char **text, size_t *bytes, struct hrt_text *repaired);
 
-// Applies the normalizer to a piece: `text`, or what `scratch` [2] has been given. False: no memory.
+// Applies the normalizer to a piece: `text`, or the text in `scratch` [2]. False: no memory.
 bool hrt_normalize(const struct hrt_rules *normalizer, const char **text, size_t *bytes,
                    struct hrt_text scratch[2]);
 

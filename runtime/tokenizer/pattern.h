@@ -1,4 +1,4 @@
-// The patterns of tokenizer.json, by PCRE2. They are written for another library of regular expressions, so what the
+// The patterns of tokenizer.json, by PCRE2. They are written for another library of regular expressions, so a pattern that the
 // two read differently is translated or refused (translate.c).
 #ifndef HECATE_RUNTIME_TOKENIZER_PATTERN_H
 #define HECATE_RUNTIME_TOKENIZER_PATTERN_H
@@ -10,7 +10,7 @@
 
 struct hrt_pattern;
 
-// What becomes of the text that a pattern matches.
+// The treatment of the text that a pattern matches.
 enum hrt_behavior {
     HRT_ISOLATED,             // A piece of its own.
     HRT_REMOVED,              // Nothing.
@@ -22,11 +22,11 @@ enum hrt_behavior {
 // Scratch of one thread for matching.
 struct hrt_matcher;
 
-// NULL, `error`: what is wrong with it; the caller knows where it stands.
+// NULL, `error`: its fault; the caller knows where it stands.
 struct hrt_pattern *hrt_pattern_create(const char *text, struct hrt_error *error);
 void hrt_pattern_free(struct hrt_pattern *pattern);
 
-// What a pattern does with a text. With `invert` matches are what the pattern does not match.
+// The effect of a pattern on a text. With `invert` the text between matches counts as matches.
 void hrt_pattern_behave(struct hrt_pattern *pattern, enum hrt_behavior behavior, bool invert);
 
 struct hrt_matcher *hrt_matcher_create(void); // NULL: no memory.
@@ -42,7 +42,7 @@ struct hrt_split {
     const struct hrt_pattern *pattern;
     const char *text;
     size_t bytes, at;    // Everything before `at` has been looked at.
-    size_t begin, end;   // What is held back, as the next part may belong to it;
+    size_t begin, end;   // Text that is held back, as the next part may belong to it;
     bool holds, matched; // whether there is something, and whether the pattern matched it.
     bool waits;          // A match lies behind the part that comes first:
     size_t match[2];     // here.

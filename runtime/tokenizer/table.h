@@ -66,7 +66,7 @@ static inline uint64_t hrt_pair(int32_t left, int32_t right) {
     return (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
 }
 
-// What a pair merges into; NULL: it does not.
+// The result of merging a pair; NULL: it does not merge.
 static inline const struct hrt_merge *hrt_merges_find(const struct hrt_merges *merges, int32_t left,
                                                       int32_t right) {
     const uint64_t pair = hrt_pair(left, right), hash = pair * 0x9e3779b97f4a7c15u;

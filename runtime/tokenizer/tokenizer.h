@@ -1,6 +1,6 @@
 // Text to token ids and back, by a tokenizer.json: byte-pair encoding over bytes (GPT-2, Llama 3, Qwen, DeepSeek,
 // GPT-OSS) or over characters with bytes behind them (Llama 2, Mixtral). The ids are those of the library that such
-// files come from. What a file asks for and we do not know is refused, never left out.
+// files come from. A feature that we do not know is refused, never left out.
 //
 //     struct hrt_tokenizer *tokenizer = hrt_tokenizer_load("tokenizer.json", &error);
 //     struct hrt_encoder *encoder = hrt_encoder_create(tokenizer, &error);
@@ -19,7 +19,7 @@
 #include "runtime/base/error.h"
 
 struct hrt_tokenizer;
-struct hrt_encoder; // What one thread needs to encode: words that it has seen, and scratch.
+struct hrt_encoder; // A thread's state for encoding: words that it has seen, and scratch.
 
 // Token ids in a row. Zero-initialized it is empty; the owner frees `at`.
 struct hrt_ids {
@@ -27,7 +27,7 @@ struct hrt_ids {
     size_t count, room;
 };
 
-// What a token stands for. The bytes belong to the tokenizer. A token may end within a character of UTF-8, which the
+// The bytes of a token. They belong to the tokenizer. A token may end within a character of UTF-8, which the
 // next ones complete.
 struct hrt_piece {
     const char *text;
@@ -50,14 +50,14 @@ struct hrt_encoder *hrt_encoder_create(const struct hrt_tokenizer *tokenizer,
                                        struct hrt_error *error);
 void hrt_encoder_free(struct hrt_encoder *encoder);
 
-// Appends the ids of a text. Added tokens in the text become their ids. What is no UTF-8 is read as U+FFFD, one for
+// Appends the ids of a text. Added tokens in the text become their ids. Bytes that are no UTF-8 are read as U+FFFD, one for
 // each sequence that is cut short, one for each other byte. `frame` puts what the file's post_processor says around
 // the text (a token for its begin, mostly). False: no memory, or a pattern that gives up on this text; `ids` then has
-// some of it. The same text gives the same ids, whatever the encoder has seen before.
+// some of it. The same text gives the same ids, for any earlier text of the encoder.
 bool hrt_encode(struct hrt_encoder *encoder, const char *text, size_t bytes, bool frame,
                 struct hrt_ids *ids, struct hrt_error *error);
 
-// What `id` stands for; nothing, where it is nobody's. Of the `first` token of a text some tokenizers leave the space
+// The bytes of `id`; none, where no token has it. With the `first` token of a text some tokenizers leave the space
 // out that they put there.
 struct hrt_piece hrt_decode(const struct hrt_tokenizer *tokenizer, int32_t id, bool first);
 

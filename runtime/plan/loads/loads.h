@@ -1,4 +1,4 @@
-// loads.h: recorded loads, read whole: what hecate-replay replays and the compiler plans with
+// loads.h: recorded loads, read whole: hecate-replay replays them and the compiler plans with them
 // (--profile). Programs write them with --record-loads; runtime/route/loads_file.h has the format.
 //
 // A leaf library: it prints nothing; `why` gets one line without a newline that names the file.
