@@ -33,7 +33,7 @@ def assumptions(page):
              f"simulated. {plan.STEPS} iterations are simulated; the first, which has no forecast, is left out of means.",
              "- **Same program for all**: dense parts, sums, optimizer, counts and waves are hecate's under every policy. The rivals are their "
              "placement algorithms and collectives as [planner](planner.md) states them, not their code.",
-             "- Everything in [simulate](simulate.md#what-is-assumed). Its mean error against real bytes is 6 % "
+             "- Everything in [simulate](simulate.md#assumptions). Its mean error against real bytes is 6 % "
              "([simulated-steps](../bench/results/simulated-steps.md)).", "")
 
 
