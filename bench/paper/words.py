@@ -80,7 +80,7 @@ VERDICT = [
     "in which every row is computed where its token is. The second one always wins, as it sends no row, and no plan that pays for its "
     "parameters can come near: on A a node's network carries a chunk and its gradient in 1.1 ms, and a layer of GPT-MoE-S computes for "
     "16 ms, forward and backward. The critical path below says where the rest is: rows, which hide behind nothing, and "
-    "parameters and gradients beyond what computation hides. Against balanced EP, which pays for rows, hecate is more than twice as fast.",
+    "parameters and gradients beyond those that computation hides. Against balanced EP, which pays for rows, hecate is more than twice as fast.",
     "- **Not independent**: that an import has to be worth its bytes once, and not twice as before, "
     "was found on the loads from which these plans are made. With twice, quota was 0.98 times as fast as FSSDP in a part of these runs. "
     "With real bytes on the emulated cluster and other loads (zipf:1.2) steps were 7 % longer with twice where few chunks may enter a node, else the same.",
