@@ -1,6 +1,7 @@
 #!/bin/sh
-# setup.sh [LIST]: installs the Debian packages of packages.txt (or of LIST) that are missing. Asks for
-# sudo only when something is missing and the user is not root. quickstart.sh and test.sh call it.
+# setup.sh [LIST]: installs the packages of packages.txt (or of LIST) that are missing.
+# Names those that the distribution lacks. Asks for sudo only when something is missing and the user is not root.
+# quickstart.sh and test.sh call it.
 #
 # setup.sh cuda: puts CUDA's compiler, headers and libraries into cuda/, where CMake finds them: 2 GB of NVIDIA's
 # wheels. Only target cuda needs them, and nobody who has a toolkit in /usr/local/cuda.
@@ -43,11 +44,32 @@ cuda-tools)
 esac
 list=${1:-packages.txt}
 
-missing=
-for package in $(sed -e 's/#.*//' "$list"); do
-    status=$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null || true)
-    [ "$status" = "install ok installed" ] || missing="$missing $package"
+is_here() { [ "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null || true)" = "install ok installed" ]; }
+is_offered() { [ -n "$(apt-cache show --no-all-versions "$1" 2>/dev/null)" ]; }
+
+# llvm_for TEST: the newest version of LLVM whose MLIR passes it.
+llvm_for() {
+    for version in 22 21 20; do
+        if "$1" "libmlir-$version-dev"; then
+            echo "$version"
+            return
+        fi
+    done
+}
+
+# missing_of LLVM: the packages of the list that are not installed.
+missing_of() {
+    for package in $(sed -e 's/#.*//' -e "s/@/$1/" "$list"); do is_here "$package" || printf ' %s' "$package"; done
+}
+
+for tool in dpkg-query apt-get apt-cache; do
+    if ! command -v $tool >/dev/null; then
+        echo "setup.sh: there is no $tool: this is neither Debian nor Ubuntu. Install what $list names by hand" >&2
+        exit 1
+    fi
 done
+llvm=$(llvm_for is_here)
+missing=$(missing_of "$llvm")
 if [ -z "$missing" ]; then
     exit 0
 fi
@@ -60,7 +82,24 @@ if [ "$(id -u)" != 0 ]; then
     fi
     sudo=sudo
 fi
-echo "Installing:$missing"
 $sudo apt-get update -qq
+if [ -z "$llvm" ] && grep -q '^[^#]*@' "$list"; then
+    llvm=$(llvm_for is_offered)
+    if [ -z "$llvm" ]; then
+        echo "setup.sh: this distribution has no MLIR: neither libmlir-22-dev nor libmlir-21-dev nor libmlir-20-dev" >&2
+        exit 1
+    fi
+    missing=$(missing_of "$llvm")
+fi
+lacking=
+for package in $missing; do is_offered "$package" || lacking="$lacking $package"; done
+if [ -n "$lacking" ]; then
+    echo "Goes on without what this distribution lacks:$lacking (packages.txt says what needs it)"
+    missing=$(for package in $missing; do is_offered "$package" && printf ' %s' "$package"; done || true)
+fi
+if [ -z "$missing" ]; then
+    exit 0
+fi
+echo "Installing:$missing"
 # shellcheck disable=SC2086 # A list of names.
 $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing

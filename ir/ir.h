@@ -18,6 +18,8 @@
 #include <mlir-c/Diagnostics.h>
 #include <mlir-c/IR.h>
 
+#include "ir/older.h"
+
 #define HEC_STR(text) mlirStringRefCreateFromCString(text)
 
 // ---- context (dialect.c)

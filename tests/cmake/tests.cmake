@@ -7,7 +7,9 @@ set_target_properties(hecate-leash PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT
 set(HECATE_LEASH $<TARGET_FILE:hecate-leash>)
 add_test(NAME leash COMMAND ${PROJECT_SOURCE_DIR}/tests/cmake/leash_test.sh ${HECATE_LEASH})
 
-find_program(LIT lit PATHS /usr/lib/llvm-22/bin NO_DEFAULT_PATH REQUIRED)
+# Older packages have it in the folder of sources that they keep.
+find_program(LIT NAMES lit lit.py NO_DEFAULT_PATH REQUIRED
+  PATHS ${HECATE_LLVM_BIN} ${HECATE_LLVM_BIN}/../build/utils/lit)
 
 # hecate_test_name(file OUT): tests/lang/scan_test.c -> lang/scan_test.c, whatever folder calls.
 function(hecate_test_name file out)
@@ -22,7 +24,7 @@ function(hecate_add_text_test file)
   add_test(NAME ${name} COMMAND ${HECATE_LEASH} ${LIT} -v --skip-test-time-recording
     ${CMAKE_CURRENT_SOURCE_DIR}/${file})
   set_tests_properties(${name} PROPERTIES LABELS text TIMEOUT 120 ENVIRONMENT
-    "HECATE_BIN=${PROJECT_BINARY_DIR}/bin;LLVM_BIN=/usr/lib/llvm-22/bin;HECATE_TEST_TMP=${PROJECT_BINARY_DIR}/tests/lit")
+    "HECATE_BIN=${PROJECT_BINARY_DIR}/bin;LLVM_BIN=${HECATE_LLVM_BIN};HECATE_TEST_TMP=${PROJECT_BINARY_DIR}/tests/lit")
 endfunction()
 
 # One C program of cmocka tests. Further arguments are the libraries under test.

@@ -54,6 +54,8 @@ WORDS = ["text", "model.moe", "weights.st", "loads", "nothing", "/", ".", "..", 
          "quota", "all", "L=1", "T=0", "=", "x=y", "train.steps=2", "ids:loads", "zipf:1.5", "trace:loads", "balanced", "zipf:-1",
          "zipf:x", "model", "memory", "plan", "always", "never", "llmc", "bytes", "1,0,0", "0,0", "8,8,4", "text*", "[", "~", "$HOME",
          "*", "?" * 50, "inline", "inline,", "inline(", "a(b=c)", "cpu", "cuda", "native", "x86-64-v3", "address", "gcc", "gcc -O0"]
+# The file behind it is replaced, as asked, where no input has that name.
+OUTPUTS = re.compile(r"(--log|--save|--record-ids|--record-loads|--trace|--csv|--svg|--json|--emit-plan|-o|(--set=?)?log\.jsonl)=?")
 # What a trial would wait for, or that is right and large.
 LONG = re.compile(r"--tune|--calibrate|^(?:1e3|\+?\d{4,}|1Ki|1k|inf)$")
 
@@ -240,6 +242,14 @@ def called(trial):
         trial.run(words)
 
 
+def forget_outputs(trial, words, inputs):
+    """Files that the drawn options name as outputs need not stay as they were."""
+    for before, word in zip(["", *words], words):
+        for name in [word] if OUTPUTS.fullmatch(before) else [OUTPUTS.sub("", word, count=1)] if OUTPUTS.match(word) else []:
+            if name not in inputs:
+                trial.kept.pop(trial.folder / name, None)
+
+
 def options_of(trial):
     """Every option of every program with odd values."""
     random, tools = trial.random, trial.tools
@@ -260,6 +270,7 @@ def options_of(trial):
             break
     trial.allow("*")
     trial.messy = True  # A folder of temporaries may be asked for.
+    forget_outputs(trial, words, {"hecatec": ["model.moe"], "replay": ["loads"]}.get(chosen, RIGHT.get(chosen, [])))
     trial.run(words)
 
 
