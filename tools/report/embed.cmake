@@ -1,7 +1,13 @@
-# cmake -D OUT=file.c -D STYLE=page.css -D SCRIPT=page.js -P embed.cmake: the two files as arrays of embedded.h.
+# cmake -D OUT=file.c -D STYLE=page.css -D SCRIPT=one.js+two.js -P embed.cmake: a style and a script, of one or more files, as arrays
+# of embedded.h.
 set(text "#include \"tools/report/embedded.h\"\n")
 foreach(name STYLE SCRIPT)
-  file(READ ${${name}} hex HEX)
+  string(REPLACE "+" ";" files "${${name}}")
+  set(hex "")
+  foreach(file IN LISTS files)
+    file(READ ${file} part HEX)
+    string(APPEND hex ${part})
+  endforeach()
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
   string(TOLOWER report_${name} array)
   string(APPEND text "const unsigned char ${array}[] = {${bytes}};\nconst size_t ${array}_bytes = sizeof ${array};\n")

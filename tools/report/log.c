@@ -33,6 +33,9 @@ static const struct {
     [REPORT_TRANSFER] = {"transfer_ms", "moved", "ms"},
     [REPORT_MEMORY] = {"memory", "watch", "memory"},
     [REPORT_FLOPS] = {"flops", "watch", "flops"},
+    [REPORT_ROUTER_LOAD] = {"router_load", "router", "load"},
+    [REPORT_ROUTER_ENTROPY] = {"router_entropy", "router", "entropy"},
+    [REPORT_ROUTER_DEAD] = {"router_dead", "router", "dead"},
 };
 
 const char *report_column_name(enum report_column column) {
@@ -68,17 +71,22 @@ static double step_of(const json_t *line) {
     return json_number_value(json_object_get(line, "step"));
 }
 
+static void forget_lines_from(struct report_kept *kept, double step) {
+    while (kept->lines > 0 && step_of(kept->line[kept->lines - 1]) >= step)
+        json_decref(kept->line[--kept->lines]);
+    if (!kept->newest || step_of(kept->newest) < step) return;
+    json_decref(kept->newest);
+    kept->newest = kept->lines ? json_incref(kept->line[kept->lines - 1]) : NULL;
+}
+
 // Of steps that are told again the older lines go.
 static void forget_from(struct report_log *log, double step) {
     while (log->rows > 0 && log->row[log->rows - 1].of[REPORT_STEP] >= step) {
         log->rows--;
         log->repeated++;
     }
-    while (log->snapshots > 0 && step_of(log->snapshot[log->snapshots - 1]) >= step)
-        json_decref(log->snapshot[--log->snapshots]);
-    if (!log->newest || step_of(log->newest) < step) return;
-    json_decref(log->newest);
-    log->newest = log->snapshots ? json_incref(log->snapshot[log->snapshots - 1]) : NULL;
+    forget_lines_from(&log->snapshots, step);
+    forget_lines_from(&log->routers, step);
 }
 
 static bool keep_row(struct report_log *log, const struct report_row *row) {
@@ -94,23 +102,36 @@ static bool keep_row(struct report_log *log, const struct report_row *row) {
     return true;
 }
 
-// Keeps one of `every`; when there is no more room, every other one of these goes.
-static void keep_snapshot(struct report_log *log, json_t *line) {
-    json_decref(log->newest);
-    log->newest = json_incref(line);
-    if (log->seen++ % log->every != 0) return;
-    if (log->snapshots == REPORT_SNAPSHOTS - 1) { // With the newest they are REPORT_SNAPSHOTS.
-        int left = 0;
-        for (int i = 0; i < log->snapshots; i++) {
-            if (i % 2 == 0)
-                log->snapshot[left++] = log->snapshot[i];
-            else
-                json_decref(log->snapshot[i]);
-        }
-        log->snapshots = left;
-        log->every *= 2;
+// Every other one goes.
+static void halve(struct report_kept *kept) {
+    int left = 0;
+    for (int i = 0; i < kept->lines; i++) {
+        if (i % 2 == 0)
+            kept->line[left++] = kept->line[i];
+        else
+            json_decref(kept->line[i]);
     }
-    log->snapshot[log->snapshots++] = json_incref(line);
+    kept->lines = left;
+    kept->every *= 2;
+}
+
+// Keeps one of `every`, and with the newest at most `most`.
+static void keep_line(struct report_kept *kept, int most, json_t *line) {
+    json_decref(kept->newest);
+    kept->newest = json_incref(line);
+    if (kept->seen++ % kept->every != 0) return;
+    while (kept->lines >= most - 1) halve(kept);
+    kept->line[kept->lines++] = json_incref(line);
+}
+
+static int most_snapshots(size_t length) {
+    const size_t most = REPORT_SNAPSHOTS_BYTES / (length + 1);
+    return most > REPORT_SNAPSHOTS ? REPORT_SNAPSHOTS : most < 12 ? 12 : (int)most;
+}
+
+static void free_kept(struct report_kept *kept) {
+    for (int i = 0; i < kept->lines; i++) json_decref(kept->line[i]);
+    json_decref(kept->newest);
 }
 
 // Lists of equal length, or none: a page that draws what is not there would be blank.
@@ -137,10 +158,16 @@ static void count_spoilt(struct report_log *log) {
     if (!log->first_spoilt) log->first_spoilt = log->lines;
 }
 
-static bool take_line(struct report_log *log, json_t *line) {
+static void keep_routers(struct report_log *log, const json_t *line, json_t *routers) {
+    json_t *part = json_pack("{s:O s:O}", "step", json_object_get(line, "step"), "of", routers);
+    if (part) keep_line(&log->routers, REPORT_ROUTERS, part);
+    json_decref(part);
+}
+
+static bool take_line(struct report_log *log, json_t *line, size_t length) {
     const struct report_row row = row_of(log, line);
     const json_t *loads = json_object_get(line, "tokens_per_expert");
-    json_t *run = json_object_get(line, "run");
+    json_t *run = json_object_get(line, "run"), *routers = json_object_get(line, "routers");
     if (!json_is_integer(json_object_get(line, "step")) || (loads && !is_list_of_lists(loads))) {
         count_spoilt(log);
         return true;
@@ -150,9 +177,11 @@ static bool take_line(struct report_log *log, json_t *line) {
         json_decref(log->run);
         log->run = json_incref(run);
     }
+    if (json_is_object(routers)) keep_routers(log, line, routers);
     if (loads) {
         json_object_del(line, "run");
-        keep_snapshot(log, line);
+        json_object_del(line, "routers");
+        keep_line(&log->snapshots, most_snapshots(length), line);
     }
     return true;
 }
@@ -181,7 +210,7 @@ static bool take_text(struct report_log *log, const char *text, size_t length) {
         log->unended = !whole;
         note_tail(log, text, length);
         if (json_is_object(line))
-            sound = take_line(log, line);
+            sound = take_line(log, line, length);
         else
             count_spoilt(log);
     }
@@ -214,11 +243,15 @@ static bool has_grown(const struct report_log *log, FILE *file) {
            fseeko(file, log->bytes, SEEK_SET) == 0;
 }
 
+static struct report_log new_log(const char *path) {
+    return (struct report_log){.path = path, .snapshots.every = 1, .routers.every = 1};
+}
+
 static void start_over(struct report_log *log, FILE *file) {
     struct stat status = {0};
     const char *path = log->path;
     report_log_free(log);
-    *log = (struct report_log){.path = path, .every = 1};
+    *log = new_log(path);
     if (fstat(fileno(file), &status) != 0) return;
     log->device = status.st_dev;
     log->inode = status.st_ino;
@@ -259,21 +292,21 @@ bool report_log_update(struct report_log *log, bool *changed, char why[REPORT_WH
 
 bool report_log_read(struct report_log *log, const char *path, char why[REPORT_WHY]) {
     bool changed;
-    *log = (struct report_log){.path = path, .every = 1};
+    *log = new_log(path);
     return report_log_update(log, &changed, why);
 }
 
-json_t *report_log_snapshots(const struct report_log *log) {
+json_t *report_kept_list(const struct report_kept *kept) {
     json_t *list = json_array();
-    for (int i = 0; i < log->snapshots; i++) json_array_append(list, log->snapshot[i]);
-    if (log->newest && (log->snapshots == 0 || log->snapshot[log->snapshots - 1] != log->newest))
-        json_array_append(list, log->newest);
+    for (int i = 0; i < kept->lines; i++) json_array_append(list, kept->line[i]);
+    if (kept->newest && (kept->lines == 0 || kept->line[kept->lines - 1] != kept->newest))
+        json_array_append(list, kept->newest);
     return list;
 }
 
 void report_log_free(struct report_log *log) {
-    for (int i = 0; i < log->snapshots; i++) json_decref(log->snapshot[i]);
-    json_decref(log->newest);
+    free_kept(&log->snapshots);
+    free_kept(&log->routers);
     json_decref(log->run);
     for (int i = 0; i < REPORT_LOSSES; i++) free(log->loss[i]);
     free(log->row);

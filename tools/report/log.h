@@ -27,10 +27,28 @@ enum report_column {
     REPORT_TRANSFER,
     REPORT_MEMORY,
     REPORT_FLOPS,
+    REPORT_ROUTER_LOAD,
+    REPORT_ROUTER_ENTROPY,
+    REPORT_ROUTER_DEAD,
     REPORT_COLUMNS
 };
 
-enum { REPORT_SNAPSHOTS = 96, REPORT_WHY = 512, REPORT_LOSSES = 8, REPORT_TAIL = 64 };
+enum {
+    REPORT_SNAPSHOTS = 96, // Of long lines fewer, so that a page has so many bytes of them:
+    REPORT_SNAPSHOTS_BYTES = 6 << 20,
+    REPORT_ROUTERS = 200,
+    REPORT_WHY = 512,
+    REPORT_LOSSES = 8,
+    REPORT_TAIL = 64
+};
+
+// Lines that are kept of all that come, evenly spread over the run, and the last one.
+struct report_kept {
+    json_t *line[REPORT_ROUTERS];
+    int lines;
+    int64_t every, seen; // One of so many is kept; lines so far.
+    json_t *newest;      // Kept or not.
+};
 
 struct report_row {
     double of[REPORT_COLUMNS];
@@ -43,10 +61,8 @@ struct report_log {
     char *loss[REPORT_LOSSES]; // Their names, as they appear; NULL: no further ones.
     struct report_row *row;
     int64_t rows, room;
-    json_t *snapshot[REPORT_SNAPSHOTS - 1]; // Lines with layers, evenly spread over the run.
-    int snapshots;
-    int64_t every, seen; // One of so many is kept; lines with layers so far.
-    json_t *newest;      // The last of them, kept or not.
+    struct report_kept snapshots; // Lines with loads of all experts.
+    struct report_kept routers; // {"step", "routers"} of lines with numbers of each layer's router.
     // What is wrong with it, and was repaired.
     int64_t lines, spoilt, first_spoilt, repeated;
     bool cut; // Its last line.
@@ -66,8 +82,8 @@ bool report_log_read(struct report_log *log, const char *path, char why[REPORT_W
 // anything to read. False: `why`, and `log` is freed, but for its path.
 bool report_log_update(struct report_log *log, bool *changed, char why[REPORT_WHY]);
 
-// A new list of the lines with layers that are kept, the newest of all behind them.
-json_t *report_log_snapshots(const struct report_log *log);
+// A new list of what is kept, the newest behind it.
+json_t *report_kept_list(const struct report_kept *kept);
 
 void report_log_free(struct report_log *log);
 

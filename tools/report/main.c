@@ -10,15 +10,15 @@
 #include "tools/report/log.h"
 #include "tools/report/page.h"
 
-enum { DONE = 0, BAD_INPUT = 1, BAD_COMMAND = 2, LOGS = 2, PORT = 6060 };
+enum { DONE = 0, BAD_INPUT = 1, BAD_COMMAND = 2, LOGS = 8, PORT = 6060 };
 
 static const char help[] =
-    "usage: hecate-report RUN.jsonl [OTHER.jsonl] -o PAGE.html\n"
-    "       hecate-report RUN.jsonl [OTHER.jsonl] --watch[=PORT]\n"
+    "usage: hecate-report RUN.jsonl... -o PAGE.html\n"
+    "       hecate-report RUN.jsonl... --watch[=PORT]\n"
     "\n"
-    "Makes a page of a run that was logged by --log, or of two side by side: one file, which "
-    "needs\n"
-    "no network. Loads and placement are in it where the run had --set log.loads=N.\n"
+    "Makes a page of a run that was logged by --log, or compares up to eight: one file, which\n"
+    "needs no network. Loads of experts and placement are in it where a run had\n"
+    "--set log.loads=N.\n"
     "\n"
     "  -o, --output FILE   writes it\n"
     "  -w, --watch[=PORT]  shows it on 127.0.0.1:PORT (6060), as the logs are by then\n"
@@ -39,7 +39,7 @@ static bool parse_port(const char *text, int *port) {
 }
 
 static const char *missing(const struct options *options, bool more) {
-    if (more) return "at most two logs";
+    if (more) return "at most eight logs";
     if (options->logs == 0) return "which log?";
     if (options->page && options->port) return "-o and --watch are two ways to see a page: one";
     return options->page || options->port ? NULL : "where to? give -o PAGE.html, or --watch";
@@ -75,8 +75,7 @@ static bool check_files(const struct options *options) {
     struct hf_files files = {0};
     bool sound = true;
     for (int i = 0; sound && i < options->logs; i++)
-        sound =
-            hf_files_add(&files, HF_READ, i ? "the other log" : "the log", options->log[i], why);
+        sound = hf_files_add(&files, HF_READ, i ? "another log" : "the log", options->log[i], why);
     if (options->page)
         sound = sound && hf_files_add(&files, HF_REPLACED, "--output", options->page, why);
     hf_files_free(&files);

@@ -7,13 +7,35 @@
 
 #include "tools/report/embedded.h"
 
-// Null where there is no number; six digits are more than a screen shows.
-static json_t *number(double value) {
+enum { DIGITS = 6 }; // More than a screen shows.
+
+// Null where there is no number.
+static json_t *number(double value, int digits) {
     if (!isfinite(value)) return json_null();
     if (value == floor(value) && fabs(value) < 9e15) return json_integer((json_int_t)value);
     char text[32];
-    snprintf(text, sizeof text, "%.6g", value);
+    snprintf(text, sizeof text, "%.*g", digits, value);
     return json_real(strtod(text, NULL));
+}
+
+// The same list with all of its numbers rounded to what a screen shows; `list` is given back.
+static json_t *rounded(json_t *list) {
+    const char *key;
+    json_t *value, *copy = NULL;
+    size_t i;
+    if (json_is_object(list)) {
+        copy = json_object();
+        json_object_foreach(list, key, value)
+            json_object_set_new(copy, key, rounded(json_incref(value)));
+    } else if (json_is_array(list)) {
+        copy = json_array();
+        json_array_foreach(list, i, value) json_array_append_new(copy, rounded(json_incref(value)));
+    } else if (json_is_real(list)) {
+        copy = number(json_real_value(list), 4);
+    }
+    if (!copy) return list;
+    json_decref(list);
+    return copy;
 }
 
 static json_t *columns_of(const struct report_log *log) {
@@ -26,7 +48,7 @@ static json_t *columns_of(const struct report_log *log) {
         for (int64_t i = 0; i < count; i++) {
             const double value = log->row[row[i]].of[c];
             any = any || isfinite(value);
-            json_array_append_new(list, number(value));
+            json_array_append_new(list, number(value, DIGITS));
         }
         if (any)
             json_object_set_new(columns, report_column_name((enum report_column)c), list);
@@ -37,7 +59,7 @@ static json_t *columns_of(const struct report_log *log) {
     for (int l = 0; row && l < REPORT_LOSSES && log->loss[l]; l++) {
         json_t *list = json_array();
         for (int64_t i = 0; i < count; i++)
-            json_array_append_new(list, number(log->row[row[i]].loss[l]));
+            json_array_append_new(list, number(log->row[row[i]].loss[l], DIGITS));
         json_object_set_new(losses, log->loss[l], list);
     }
     json_object_set_new(columns, "losses", losses);
@@ -91,10 +113,11 @@ static json_t *name_of(const char *path) {
 }
 
 static json_t *run_of(const struct report_log *log) {
-    return json_pack("{s:o s:O? s:I s:o s:o s:o s:o}", "path", name_of(log->path), "run", log->run,
-                     "rows", (json_int_t)log->rows, "steps", columns_of(log), "slowest",
+    return json_pack("{s:o s:O? s:I s:o s:o s:o s:o s:o}", "path", name_of(log->path), "run",
+                     log->run, "rows", (json_int_t)log->rows, "steps", columns_of(log), "slowest",
                      slowest_of(log), "repairs", repairs_of(log), "snapshots",
-                     report_log_snapshots(log));
+                     report_kept_list(&log->snapshots), "routers",
+                     rounded(report_kept_list(&log->routers)));
 }
 
 // Text of JSON in which nothing can end the element that it stands in.

@@ -41,7 +41,7 @@ def page(*logs):
     with open("page.html", encoding="utf-8") as file:
         text = file.read()
     check(text.count("</script>") == 2 and "<b>" not in text, "what a log says cannot end the element that it is in")
-    check(not re.search(r"""(src|href)=["']|url\(|@import""", text), "a page needs no other file")
+    check(not re.search(r"""(src|href)=["']|url\((?!#)|@import""", text), "a page needs no other file")
     found = re.search(r'<script id="data" type="application/json">(.*?)</script>', text, re.DOTALL)
     return json.loads(found.group(1)), told
 
@@ -51,8 +51,14 @@ def whole():
     (run,), told = page("log")
     check(run["rows"] == 100 and len(run["steps"]["loss"]) == 100 and len(run["snapshots"]) == 25 and told == "", "all is there")
     check(run["slowest"] == [25, 25, 25, 25] and run["repairs"] == [], "all is there")
-    runs, _ = page("log", "log")
-    check(len(runs) == 2, "two runs")
+    check([line["step"] for line in run["routers"]] == list(range(10, 101, 10)), "numbers of each layer's router")
+    routers = run["routers"][3]["of"]["sparse"]
+    check({name: len(numbers) for name, numbers in routers.items()} == {"load": 3, "entropy": 3, "dead": 3}, "a number of each layer")
+    check(len(run["steps"]["router_load"]) == len(run["steps"]["router_entropy"]) == len(run["steps"]["router_dead"]) == 100, "and of the worst")
+    for logs in 2, 3, 8:
+        runs, _ = page(*["log"] * logs)
+        check(len(runs) == logs, f"{logs} runs")
+    check("at most eight logs" in report(*["log"] * 9, "-o", "x", code=2), "nine are too many")
     os.rename("log", b"log\xff")
     (run,), _ = page(b"log\xff")
     check(run["rows"] == 100 and run["path"] == "log?", "a name that is not UTF-8")
@@ -85,6 +91,15 @@ def long():
     (run,), _ = page("log")
     steps = [shot["step"] for shot in run["snapshots"]]
     check(40 < len(steps) <= 96 and steps == sorted(steps) and steps[-1] == 1000, f"snapshots are spread: {steps}")
+    write("log", made.log(120, 1, (64, 128, 48)))
+    (run,), _ = page("log")
+    steps = [shot["step"] for shot in run["snapshots"]]
+    check(12 <= len(steps) <= 60 and steps[-1] == 120, f"of many ranks and layers there are fewer: {steps}")
+    check(os.path.getsize("page.html") < 8 << 20, "the page stays small")
+    write("log", "".join(made.line(step, False, every_line=1) + "\n" for step in range(1, 3001)))
+    (run,), _ = page("log")
+    steps = [line["step"] for line in run["routers"]]
+    check(90 < len(steps) <= 200 and steps == sorted(steps) and steps[-1] == 3000, f"routers are spread: {steps}")
 
 
 def spoilt():
