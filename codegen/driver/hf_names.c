@@ -29,12 +29,12 @@ static const char *tail_of(const char *path) {
     return dot ? dot + 1 : path;
 }
 
-// The path of the family's that was probably meant: its last part is the nearest, and of several such it is. NULL: none is near.
+// The path of the family's that was probably meant: the last part decides, then the whole. NULL: none is near.
 static const char *meant_of(const struct hrt_hf_family *family, const char *path) {
     static char candidate[PATHS][PATH];
     const char *list[PATHS], *tail[PATHS];
     int count = 0, left = 0;
-    for (int starred = 0; starred < 2; starred++) { // Of equally near ones the first counts.
+    for (int starred = 0; starred < 2; starred++) { // The first of equally near ones counts.
         const struct hrt_hf_rule *rule = NULL;
         while (count < PATHS && (rule = hrt_hf_next_rule(family, rule))) {
             if ((strchr(rule->ours, '*') != NULL) != (starred == 1)) continue;

@@ -30,7 +30,7 @@ void hrt_opening_data(const struct hrt_data *data) {
                data->left_out);
 }
 
-// What runs where, and what a step is.
+// Ranks, devices, and the size of a step.
 void hrt_opening_run(const struct hrt_trainer *trainer) {
     const struct hrt_program *program = trainer->program;
     const int ranks = trainer->comm->size, nodes = trainer->comm->nodes,

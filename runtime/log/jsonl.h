@@ -27,14 +27,14 @@ int64_t hrt_jsonl_bytes(const struct hrt_jsonl *log);
 // What the first line says of its run (hrt_log_of_run); the log owns it.
 void hrt_jsonl_begin(struct hrt_jsonl *log, struct json_t *run);
 
-// What a line says of layers, besides the numbers of its step; NULL: nothing.
+// Layers of a line, besides the numbers of its step; NULL: the line has none.
 struct hrt_log_layers {
     const struct hrt_load_counts *routers; // How even they are, a few numbers a layer.
     const struct hrt_load_counts *loads;   // Tokens of each expert,
     const struct hrt_watch *watch;         // and what placement made of them.
 };
 
-// Writes and flushes one line. On false the log is closed: what follows is not logged.
+// Writes and flushes one line. On false the log is closed, and later steps are not logged.
 bool hrt_jsonl_step(struct hrt_jsonl *log, const struct hrt_step_report *step,
                     const struct hrt_log_layers *layers, struct hrt_error *error);
 

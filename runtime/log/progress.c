@@ -123,7 +123,7 @@ static void format_validation(char *text, size_t text_bytes, size_t width,
         add(&line, "val %s %.4f", step->named.loss[i].name, step->named.validation[i]);
 }
 
-// Of a line on the terminal that `out` is: a line that wraps cannot be redrawn, and is hard to read. 0: files have no
+// Width of the terminal that `out` is: a line that wraps cannot be redrawn, and is hard to read. 0: files have no
 // width, nor have the terminals that launchers make.
 static size_t width_of(FILE *out) {
     struct winsize size;

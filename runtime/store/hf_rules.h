@@ -1,5 +1,5 @@
-// Under which names, and how, the parameters of a model lie in folders of Hugging Face's: by paths alone, so that the compiler
-// knows it, too.
+// Under which names, and how, the parameters of a model lie in folders of Hugging Face's: by paths alone, so that the
+// compiler knows it, too.
 //
 // A family of models is a list of rules: a pattern of our paths, the name there, and its form. So one more family is one
 // more list (hf_rules.c), and no code.

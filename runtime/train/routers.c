@@ -1,4 +1,4 @@
-// Numbers of routers by counts alone: the same on every rank, whatever placement makes of them.
+// Numbers of routers by counts alone: the same on every rank and for every placement.
 #include "runtime/train/routers.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ struct hrt_router hrt_router_of(const int64_t *count, int64_t experts) {
     if (sum == 0) return router;
     const double all = (double)sum;
     router.load = (double)count[router.fullest] * (double)experts / all;
-    // Of one expert that has all, the two differ by rounding alone.
+    // Where one expert has all, the two differ by rounding alone.
     if (experts > 1) router.entropy = fmax(0, (log(all) - weighted / all) / log((double)experts));
     router.dead = empty;
     return router;

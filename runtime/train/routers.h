@@ -9,9 +9,8 @@
 
 // Numbers of one layer.
 struct hrt_router {
-    double load; // Tokens of the fullest expert over the mean of all. 1: all have equally many.
-    double
-        entropy; // Entropy of the experts' shares of the tokens, over that of equal shares: 1 even, 0 one expert has all.
+    double load;     // Tokens of the fullest expert over the mean of all. 1: all have equally many.
+    double entropy;  // Of the experts' shares, over that of equal shares. 1: even; 0: one has all.
     int64_t dead;    // Experts without a token.
     int64_t fullest; // The expert with the most tokens.
 };
@@ -32,8 +31,8 @@ struct hrt_routers {
 
 struct hrt_routers hrt_routers_of(const struct hrt_load_counts *loads);
 
-// Notices a collapse: in each of HRT_COLLAPSED steps in a row some layer has sent nearly all of its tokens to one expert.
-// Routers that learn do so for some steps at the start.
+// Notices a collapse: in each of HRT_COLLAPSED steps in a row some layer has sent nearly all of its tokens to one
+// expert. Routers that learn do so for some steps at the start.
 enum { HRT_COLLAPSED = 50 };
 
 struct hrt_collapse {

@@ -46,7 +46,7 @@ def check_routers(line, number):
 
 
 def check_output(output, run):
-    """What runs where, and lines that are whole whatever the launcher makes of them."""
+    """Ranks and devices are named, and lines are whole behind a launcher."""
     check(f"ranks: {RANKS} on {run['nodes']} node{'s' * (run['nodes'] > 1)}, experts: {run['policy']}\n" in output, output)
     check(re.search(r"^device: cpu \(\w+\), \d+ threads? a rank, fp32$", output, re.MULTILINE), output)
     size = re.search(rf"^step: (\d+) tokens = {RANKS} ranks x (\d+) x (\d+) sequences of (\d+)$", output, re.MULTILINE)

@@ -76,7 +76,7 @@ static void the_line_says_what_a_step_did(void **state) {
         "entropy 0.93 | dead 3 | mem 1.25GB | aux 1.025");
 }
 
-// What matters most is there whatever the terminal's width, and no column is there in part.
+// The most important columns are there in any terminal, and no column is there in part.
 static void columns_are_those_that_fit(void **state) {
     (void)state;
     struct hrt_progress progress = {.steps = 20000, .experts = true};
@@ -193,7 +193,7 @@ static void a_terminal_is_redrawn(void **state) {
     count_drawn(0.02, 4);  // And the fourth: the second and third were too soon.
 }
 
-// What a terminal of so many columns gets of two steps, the second evaluated; 0: a launcher's, which has no width.
+// Two steps, the second evaluated, in a terminal of so many columns; 0: a launcher's, which has no width.
 static void expect_in_terminal(unsigned short columns, bool alone, size_t longest) {
     const struct winsize size = {.ws_row = 24, .ws_col = columns};
     char text[4096] = "";
@@ -238,7 +238,7 @@ static void a_line_is_as_wide_as_the_terminal(void **state) {
     expect_in_terminal(0, false, whole);
 }
 
-// Of two layers with 1, 2 and 3, 0 tokens of their experts.
+// Two layers have 1, 2 and 3, 0 tokens of their experts.
 static void expect_routers(const json_t *line) {
     double worst[2], load[2], entropy[2];
     int all, dead[2];

@@ -344,7 +344,7 @@ static void imbalance_is_the_worst_layers(void **state) {
     struct hrt_load_counts loads;
     struct hrt_device host = {0};
     assert_true(hrt_load_counts_create(&loads, &bigram, &host, &error));
-    struct hrt_routers routers = hrt_routers_of(&loads); // Of no token.
+    struct hrt_routers routers = hrt_routers_of(&loads); // Without any token.
     assert_true(routers.load == 1 && routers.entropy == 1 && routers.dead == 0);
     memcpy(loads.count, ((int64_t[]){5, 5, 9, 1}), 4 * sizeof *loads.count);
     routers = hrt_routers_of(&loads);

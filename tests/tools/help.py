@@ -1,6 +1,7 @@
-"""help.py PROGRAM -- TOOL...: each tool, and each command of an emitted program, says by -h and by --help what it is, on standard output, with exit code 0.
+"""help.py PROGRAM -- TOOL...: each tool, and each command of an emitted program, has a help: -h and --help.
 
-No line is longer than 104 columns. A tool in the folder of the first that is not in the list fails the test: none is forgotten.
+It comes on standard output, with exit code 0, in lines of 104 columns at most.
+A tool that lies beside the first and is not in the list fails the test: none is forgotten.
 """
 import pathlib
 import re

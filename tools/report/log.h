@@ -34,7 +34,7 @@ enum report_column {
 };
 
 enum {
-    REPORT_SNAPSHOTS = 96, // Of long lines fewer, so that a page has so many bytes of them:
+    REPORT_SNAPSHOTS = 96, // Fewer of long lines, so that a page has so many bytes of them:
     REPORT_SNAPSHOTS_BYTES = 6 << 20,
     REPORT_ROUTERS = 200,
     REPORT_WHY = 512,

@@ -9,7 +9,8 @@
 
 enum { REPORT_POINTS = 2000 }; // Of a curve, about.
 
-// Writes the page of one run, or of several side by side. `watched`: it loads itself anew every few seconds. False: errno says why not.
+// Writes the page of one run, or of several side by side. `watched`: it loads itself anew every few seconds.
+// False: errno says why not.
 bool report_page(FILE *out, const struct report_log *log, int logs, bool watched);
 
 #endif

@@ -1,6 +1,7 @@
-"""browser.py HECATE-REPORT: the page as Chromium draws it: all its parts, no fault of its script; of one run, of several, and of many ranks.
+"""browser.py HECATE-REPORT: the page as Chromium draws it, of one run, of several, and of many ranks.
 
-What a reader does, with mouse, finger and keys, is done by a script that is added to a copy of the page; it leaves what came of it in the page.
+All its parts are there, and its script has no fault. A script that is added to a copy of the page acts as a reader does,
+with mouse, finger and keys, and leaves its results in the page.
 """
 import json
 import os
@@ -17,7 +18,7 @@ PARTS = CURVES + ("Each layer's router over the steps", "Load of experts over th
                   "Balance of each layer", "Where a step's time goes", "Communication that nothing hides", "Stragglers", "Memory of the ranks", "The plan in words")
 BIG, HIGHEST = (64, 128, 48), 5000  # Ranks, experts and layers; pixels of a page of 1,280.
 
-# What is read from the page, and what is done to it before.
+# Functions of the scripts that act.
 LOOK = """
 const pixels = (canvas) => { const d = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data, seen = new Set();
   for (let i = 0; i < d.length; i += 4) if (d[i + 3]) seen.add(d[i] + " " + d[i + 1] + " " + d[i + 2]); return seen.size; };
@@ -86,7 +87,7 @@ def check(holds, what):
 
 
 def drawn(browser, path, does="const out = {};", width=1280):
-    """The page, and what a script made of it."""
+    """The page, and the results of a script."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     with open("acted.html", "w", encoding="utf-8") as file:
@@ -166,7 +167,7 @@ def collapsed(browser):
     lines = [json.loads(line) for line in made.log(40, 5).splitlines()]
     for line in lines:
         if "routers" in line:
-            line["routers"]["sparse"]["load"][1] = 3.9  # Of 8 experts, of which 2 are chosen.
+            line["routers"]["sparse"]["load"][1] = 3.9  # At most 4: 2 of 8 experts are chosen.
     write("collapsed", "".join(json.dumps(line) + "\n" for line in lines))
     page, _ = page_of(browser, ("Learning",), "collapsed")
     check("the router of sparse has collapsed in layer 1: " in page, "a router that has collapsed is told")

@@ -91,10 +91,10 @@ def long():
     (run,), _ = page("log")
     steps = [shot["step"] for shot in run["snapshots"]]
     check(40 < len(steps) <= 96 and steps == sorted(steps) and steps[-1] == 1000, f"snapshots are spread: {steps}")
-    write("log", made.log(120, 1, (64, 128, 48)))
+    write("log", made.log(70, 1, (64, 128, 48)))
     (run,), _ = page("log")
     steps = [shot["step"] for shot in run["snapshots"]]
-    check(12 <= len(steps) <= 60 and steps[-1] == 120, f"of many ranks and layers there are fewer: {steps}")
+    check(12 <= len(steps) <= 60 and steps[-1] == 70, f"of many ranks and layers there are fewer: {steps}")
     check(os.path.getsize("page.html") < 8 << 20, "the page stays small")
     write("log", "".join(made.line(step, False, every_line=1) + "\n" for step in range(1, 3001)))
     (run,), _ = page("log")

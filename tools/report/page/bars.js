@@ -1,9 +1,9 @@
-// Bars of ranks or layers: lines with their numbers where there are few, columns beside each other where there are many.
+// Bars of ranks or layers: lines with their numbers where there are few, columns side by side where there are many.
 
 const FEW = 12;
 
-// rows: [{name, strong, groups: [[[value, colour, name], ...], ...]}]: a row has bars, a bar has parts. mark: a value to draw a line at; high: the scale's end
-// at least; pick(row): a click on a row.
+// rows: [{name, strong, groups: [[[value, colour, name], ...], ...]}]: a row has bars, a bar has parts.
+// mark: a value to draw a line at; high: the scale's end at least; pick(row): a click on a row.
 function bars(title, rows, format, mark, high = 0, pick = null) {
   const total = (group) => sum(group.map((part) => part[0]));
   const top = Math.max(most(rows.flatMap((row) => row.groups.map(total))), mark || 0, high) || 1;

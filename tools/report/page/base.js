@@ -1,6 +1,6 @@
 "use strict";
 // The page draws itself from the JSON in #data: one run, or several side by side. No libraries, no network.
-// This file: elements, numbers as text, colours, and what the reader has chosen.
+// This file: elements, numbers as text, colours, and the choices of the reader.
 const runs = JSON.parse(document.getElementById("data").textContent);
 const page = document.getElementById("page");
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
@@ -18,7 +18,7 @@ function make(space, tag, attributes, ...inside) {
 const el = (tag, attributes, ...inside) => make(null, tag, attributes, ...inside);
 const sv = (tag, attributes, ...inside) => make(SVG, tag, attributes, ...inside);
 
-// What is as wide as its place, and coloured as the system wants, is painted when it stands there, and again when that changes.
+// A node whose size and colours depend on the screen is painted when it stands there, and again when these change.
 function painted(node, paint) {
   node.classList.add("painted");
   node.paint = paint;

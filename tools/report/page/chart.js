@@ -1,6 +1,6 @@
 // Curves over steps. All of them show the same steps: a drag across one chooses these for all.
 
-const zoomed = []; // What to do when the steps change.
+const zoomed = []; // Functions to call when the steps change.
 function zoomTo(range) {
   state.zoom = range;
   keep();
@@ -51,7 +51,8 @@ function nearest(xs, x) {
 }
 
 let clips = 0;
-// series: [{name, color, dash, x, y, dots, run}]; options: format, low, high, trim, area (of two series), mark (a y to draw a line at), words (for a legend).
+// series: [{name, color, dash, x, y, dots, run}]; options: format, low, high, trim, area (of two series),
+// mark (a y to draw a line at), words (for a legend).
 function chart(title, series, options = {}) {
   series = series.filter((s) => s.y && s.y.some((y) => y !== null));
   if (!series.length) return null;
@@ -82,7 +83,7 @@ function chart(title, series, options = {}) {
       curves.append(sv("path", { fill: css("shade"), d: "M" + text + edge + "Z" }));
     }
     if (options.mark !== undefined) curves.append(sv("line", { class: "cross", x1: left, x2: width - right, y1: py(options.mark), y2: py(options.mark) }));
-    for (const s of options.area ? [...list].reverse() : list) { // What is placed lies below what would have been.
+    for (const s of options.area ? [...list].reverse() : list) { // The curve as placed lies below.
       curves.append(sv("path", { d: pathOf(s, px, py, scale), fill: "none", style: `stroke:${s.color}`, "stroke-width": s.thin ? 1.2 : 2,
         "stroke-linejoin": "round", "stroke-dasharray": s.dash || null }));
       if (s.dots) s.y.forEach((y, i) => { if (y !== null && s.x[i] >= scale.first && s.x[i] <= scale.last)
@@ -154,7 +155,7 @@ function chart(title, series, options = {}) {
     keep();
     draw();
   } }) : null;
-  const own = series.filter((s) => runs.length === 1 || s.run === undefined); // What the head of the page does not explain.
+  const own = series.filter((s) => runs.length === 1 || s.run === undefined); // The head of the page explains the others.
   const legend = own.length > 1 ? el("div", { class: "keys" }, own.map((s) => el("span", {}, line(s.color, s.dash), s.name))) :
     options.words ? el("div", { class: "keys" }, options.words) : null;
   return el("div", { class: "side" }, el("div", { class: "title" }, el("h3", {}, title), log), legend, painted(holder, draw), told);

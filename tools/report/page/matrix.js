@@ -1,23 +1,23 @@
-// Tables of numbers as coloured cells, of any size: a canvas, of which a cell is told under the pointer, the finger, or by arrow keys.
+// Tables of numbers as coloured cells, of any size, on a canvas. Pointer, finger and arrow keys read single cells.
 
 const isDark = () => matchMedia("(prefers-color-scheme: dark)").matches;
 const mix = (a, b, t) => `rgb(${a.map((m, c) => Math.round(m + (b[c] - m) * t)).join(",")})`;
 const paper = () => (isDark() ? [44, 50, 58] : [243, 241, 234]);
 const hot = () => (isDark() ? [255, 104, 84] : [186, 32, 24]);
 const cold = () => (isDark() ? [84, 132, 200] : [132, 170, 214]);
-// Of a load over the mean: paper at the mean, blue below, red above.
+// A load over the mean: paper at the mean, blue below, red above.
 const heat = (ratio) => (ratio > 1 ? mix(paper(), hot(), Math.min(Math.log2(ratio) / 3, 1) ** 0.8) : mix(paper(), cold(), 0.75 * Math.min(1 - ratio, 1)));
-// Of a share that should be 0.
+// A share that should be 0.
 const alarm = (share) => mix(paper(), hot(), Math.min(Math.max(share, 0), 1) ** 0.7);
 
-// m: {name, rows, columns, color(row, column), tell(row, column), rowName(row), columnName(column), click(row, column), row, column}: `row` and
-// `column` are framed. Options: height, the most that all rows may take; square: cells no wider than that.
+// m: {name, rows, columns, color(row, column), tell(row, column), rowName(row), columnName(column), click(row, column),
+// row, column}: `row` and `column` are framed. Options: height, the most that all rows may take; square: the widest cell.
 function matrix(m, options = {}) {
   const canvas = el("canvas", { role: "img", tabindex: "0", "aria-label": m.name + ". Arrow keys read single cells.", class: m.click ? "click" : null });
   const told = el("div", { class: "told", "aria-live": "polite" });
   let at = null, place = null;
   function draw() {
-    const whole = Math.max(canvas.parentNode.clientWidth, 200), left = 34, right = 12, top = 6, bottom = 18; // Room for names beyond corners.
+    const whole = Math.max(canvas.parentNode.clientWidth, 200), left = 34, right = 12, top = 6, bottom = 18;
     const high = Math.min(Math.max((options.height || 300) / m.rows, 3), 20), wide = Math.min((whole - left - right) / m.columns, options.square || 26);
     const width = Math.ceil(left + wide * m.columns + right), height = Math.ceil(top + high * m.rows + bottom), dense = devicePixelRatio || 1;
     canvas.width = width * dense;

@@ -1,4 +1,4 @@
-// What runs were: their heads, their settings, and curves of all steps.
+// Heads of runs, their settings, and curves of all steps.
 
 const policies = { fssdp: "FSSDP", quota: "FSSDP", hecate: "FSSDP of the paper", ep: "expert parallelism", replicate: "every rank has all experts", none: "one rank" };
 const runOf = (i) => runs[i].run || {};
@@ -105,7 +105,7 @@ function settings() {
 
 // ---- curves
 
-// Of a run whose model has losses by name: each by itself, without its weight.
+// Losses by name: each by itself, without its weight.
 const lossColors = ["run0", "run1", "run2", "run3", "run4", "run5", "run6", "run7", "ink"];
 function parts(run, i) {
   const named = Object.keys(run.steps.losses);
