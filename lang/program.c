@@ -10,10 +10,13 @@
 #include "lang/settings.h"
 
 const char *const hec_score_words[] = {
-#define SCORE(id, word) [HEC_SCORE_##id] = #word,
-    HEC_SCORES(SCORE)
-#undef SCORE
-        [HEC_SCORE_COUNT] = NULL};
+#define HK_SCORE(ID, word, ...) #word,
+#define HK_SCORE_OF_ALL HK_SCORE
+#include "kernels/router/scores.def"
+#undef HK_SCORE
+#undef HK_SCORE_OF_ALL
+    NULL,
+};
 
 int64_t hec_path_length(const char *path, int64_t layer, int64_t expert) {
     char digits[32];

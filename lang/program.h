@@ -167,14 +167,15 @@ struct hec_unit {
     struct hec_span at;            // The definition's name.
 };
 
-// A router's scores: SCORE(id, word) of each. Kernels have them under the same names (kernels/router/router.h).
-#define HEC_SCORES(SCORE)                                                                          \
-    SCORE(SOFTMAX, softmax)                                                                        \
-    SCORE(SIGMOID, sigmoid)                                                                        \
-    SCORE(SQRTSOFTPLUS, sqrtsoftplus)
-#define HEC_SCORE_ID(id, word) HEC_SCORE_##id,
-enum hec_score { HEC_SCORES(HEC_SCORE_ID) HEC_SCORE_COUNT };
-#undef HEC_SCORE_ID
+// A router's scores: as enum hk_score of kernels.
+enum hec_score {
+#define HK_SCORE(ID, ...) HEC_SCORE_##ID,
+#define HK_SCORE_OF_ALL HK_SCORE
+#include "kernels/router/scores.def"
+#undef HK_SCORE
+#undef HK_SCORE_OF_ALL
+    HEC_SCORE_COUNT
+};
 extern const char *const hec_score_words[HEC_SCORE_COUNT + 1]; // By score; NULL behind the last.
 
 enum hec_group_score { HEC_GROUP_BEST, HEC_GROUP_TWO_BEST };

@@ -18,10 +18,10 @@ static const char families[] =
     ;
 
 // Behind the first two signs.
+#define HK_SCORE(ID, word, ...) ", " #word
+#define HK_SCORE_OF_ALL HK_SCORE
 static const char scores[] =
-#define SCORE(id, word) ", " #word
-    HEC_SCORES(SCORE)
-#undef SCORE
+#include "kernels/router/scores.def"
     ;
 
 #define HEC_PLACEMENTS placements

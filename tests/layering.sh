@@ -21,7 +21,7 @@ may_include() { # FOLDER[@FOLDER] ALLOWED-PREFIX...: all files of the first but 
 }
 
 may_include files        files/
-may_include lang         lang/ files/ runtime/plan/policies.def runtime/store/hf_families.def
+may_include lang         lang/ files/ runtime/plan/policies.def runtime/store/hf_families.def kernels/router/scores.def
 may_include ir           ir/ lang/
 may_include passes       passes/ ir/ lang/base/ runtime/plan/ files/
 may_include codegen@driver codegen/ ir/ lang/base/ # The driver alone sees every stage.

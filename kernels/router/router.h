@@ -5,9 +5,11 @@
 #include "kernels/types.h"
 
 enum hk_score {
-    HK_SOFTMAX,
-    HK_SIGMOID,
-    HK_SQRTSOFTPLUS, // sqrt(log(1 + exp(logit))).
+#define HK_SCORE(ID, ...) HK_##ID,
+#define HK_SCORE_OF_ALL HK_SCORE
+#include "kernels/router/scores.def"
+#undef HK_SCORE
+#undef HK_SCORE_OF_ALL
 };
 
 // What a group of experts counts as.
@@ -44,7 +46,7 @@ struct hk_router_rule {
 //   forced   [tokens, topk], or NULL: the experts that each token goes to whatever its scores, all
 //            different; weights follow from their scores by the rule. They are checked by nobody
 //   record   [tokens, topk], or NULL: gets a copy of ids
-//   scores   [tokens, experts]  softmax, sigmoid or sqrtsoftplus of the logits
+//   scores   [tokens, experts]  of the logits, by the rule
 //   ids      [tokens, topk]     the forced, or the chosen, best first, ties to the lower index; NaN counts as the
 //                               worst, so that ids are valid whatever the logits
 //   weights  [tokens, topk]

@@ -71,22 +71,29 @@ static void softmax_row(real *scores, const real *logits, int64_t experts) {
     for (int64_t e = 0; e < experts; e++) scores[e] /= sum;
 }
 
+typedef double wide;
+#define WIDE(function) function
+#define HK_SCORE(ID, word, value, slope)                                                           \
+    static inline real word##_value(real l) value static inline real word##_slope(real s) slope
+#define HK_SCORE_OF_ALL(...)
+#include "kernels/router/scores.def"
+#undef HK_SCORE
+#undef HK_SCORE_OF_ALL
+
 static void score_row(real *scores, const real *logits, const struct hk_router_rule *rule) {
     const int64_t experts = rule->experts;
     switch (rule->score) {
     case HK_SOFTMAX:
         softmax_row(scores, logits, experts);
         return;
-    case HK_SIGMOID:
-#pragma omp simd
-        for (int64_t e = 0; e < experts; e++) scores[e] = HK_REAL(sigmoid)(logits[e]);
+#define HK_SCORE(ID, word, ...)                                                                    \
+    case HK_##ID:                                                                                  \
+        _Pragma("omp simd") for (int64_t e = 0; e < experts; e++) scores[e] =                      \
+            word##_value(logits[e]);                                                               \
         return;
-    case HK_SQRTSOFTPLUS: // In double: log1p keeps what 1 + exp(l) would lose.
-        for (int64_t e = 0; e < experts; e++) {
-            const double l = (double)logits[e];
-            scores[e] = (real)sqrt(log1p(exp(-fabs(l))) + (l > 0 ? l : 0));
-        }
-        return;
+#define HK_SCORE_OF_ALL(...)
+#include "kernels/router/scores.def"
+#undef HK_SCORE
     }
 }
 
@@ -171,16 +178,12 @@ static void grad_of_scores(real *d, const real *scores, const struct hk_router_r
 #pragma omp simd
         for (int64_t e = 0; e < experts; e++) d[e] = scores[e] * (d[e] - along);
         return;
-    case HK_SIGMOID:
-#pragma omp simd
-        for (int64_t e = 0; e < experts; e++) d[e] *= scores[e] * (1 - scores[e]);
+#define HK_SCORE(ID, word, ...)                                                                    \
+    case HK_##ID:                                                                                  \
+        _Pragma("omp simd") for (int64_t e = 0; e < experts; e++) d[e] *= word##_slope(scores[e]); \
         return;
-    case HK_SQRTSOFTPLUS: // sigmoid(l) / (2 s), and sigmoid(l) is 1 - exp(-s^2).
-        for (int64_t e = 0; e < experts; e++) {
-            const double s = (double)scores[e];
-            d[e] *= s > 0 ? (real)(-expm1(-s * s) / (2 * s)) : 0;
-        }
-        return;
+#include "kernels/router/scores.def"
+#undef HK_SCORE
     }
 }
 

@@ -55,27 +55,36 @@ HKC_DEVICE struct token token_in(uint32_t *words, const struct hk_router_rule &r
     return {(float *)words, words + rule.experts, (int32_t *)rest, rest + rule.topk};
 }
 
-// A score that depends on one logit alone.
-HKC_DEVICE float score_of(float logit, enum hk_score score) {
-    switch (score) {
-    case HK_SOFTMAX: // Of all logits: never asked for here.
-    case HK_SIGMOID:
-        return hk_sigmoid_f32(logit);
-    case HK_SQRTSOFTPLUS:
-        break;
-    }
-    // Far below 0 log1p(exp) is exp, which becomes 0 long before its root.
-    const float root = hk_exp_f32(-fabsf(logit) / 2);
-    return logit < -40 ? root : sqrtf(log1pf(root * root) + (logit > 0 ? logit : 0));
-}
+// The functions of scores.def.
+typedef float real, wide;
+#define HK_REAL(name) hk_##name##_f32
+#define WIDE(function) wide_##function
+#define wide_exp hk_exp_f32
+#define wide_fabs fabsf
+#define wide_sqrt sqrtf
+#define wide_log1p log1pf
+#define wide_expm1 expm1f
+#define HK_SCORE(ID, word, value, slope)                                                           \
+    HKC_DEVICE real word##_value(real l) value HKC_DEVICE real word##_slope(real s) slope
+#define HK_SCORE_OF_ALL(...)
+#include "kernels/router/scores.def"
+#undef HK_SCORE
+#undef HK_SCORE_OF_ALL
 
 // Each lane scores its own experts.
 HKC_DEVICE void score_row(float *to, const float *logits, const struct hk_router_rule &rule,
                           int lane) {
     const int experts = (int)rule.experts;
-    if (rule.score != HK_SOFTMAX) {
-        for (int e = lane; e < experts; e += WARP) to[e] = score_of(logits[e], rule.score);
+    switch (rule.score) {
+    case HK_SOFTMAX:
+        break;
+#define HK_SCORE(ID, word, ...)                                                                    \
+    case HK_##ID:                                                                                  \
+        for (int e = lane; e < experts; e += WARP) to[e] = word##_value(logits[e]);                \
         return;
+#define HK_SCORE_OF_ALL(...)
+#include "kernels/router/scores.def"
+#undef HK_SCORE
     }
     float peak = -INFINITY, sum = 0;
     for (int e = lane; e < experts; e += WARP) {
@@ -244,25 +253,18 @@ HKC_DEVICE void grad_of_weights(float *ds, const float *dw, const float *scores,
     }
 }
 
-// The slope of a score by its logit, for the scores that depend on one logit alone.
-HKC_DEVICE float slope_of(float score, enum hk_score kind) {
-    switch (kind) {
-    case HK_SOFTMAX: // Of all scores: never asked for here.
-    case HK_SIGMOID:
-        return score * (1 - score);
-    case HK_SQRTSOFTPLUS:
-        break;
-    }
-    // sigmoid(l) / (2 s), and sigmoid(l) is 1 - exp(-s^2).
-    return score > 0 ? -expm1f(-score * score) / (2 * score) : 0;
-}
-
 // From the gradient by score, in d, to the gradient by logit, in place.
 HKC_DEVICE void grad_of_scores(float *d, const float *scores, const struct hk_router_rule &rule,
                                int lane) {
-    if (rule.score != HK_SOFTMAX) {
-        for (int e = lane; e < rule.experts; e += WARP) d[e] *= slope_of(scores[e], rule.score);
+    switch (rule.score) {
+    case HK_SOFTMAX:
+        break;
+#define HK_SCORE(ID, word, ...)                                                                    \
+    case HK_##ID:                                                                                  \
+        for (int e = lane; e < rule.experts; e += WARP) d[e] *= word##_slope(scores[e]);           \
         return;
+#include "kernels/router/scores.def"
+#undef HK_SCORE
     }
     float along = 0;
     for (int e = lane; e < rule.experts; e += WARP) along += d[e] * scores[e];

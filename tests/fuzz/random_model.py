@@ -3,9 +3,13 @@
 A body is a few assignments of random expressions. Values, and parameters, are shared between them; every
 call has a label of its own. Denominators, roots and exponentials are such that values stay small, parameters
 large enough for norms to have something to divide by."""
+import pathlib
 import random
 import re
 from pathlib import Path
+
+SCORES = re.findall(r"^HK_SCORE(?:_OF_ALL)?\(\w+, (\w+)",
+                    (pathlib.Path(__file__).resolve().parents[2] / "kernels" / "router" / "scores.def").read_text(), re.M)
 
 FUNCTIONS = Path(__file__).resolve().parents[2] / "lang" / "builtins.def"
 NORMS = dict(re.findall(r'^HEC_FUNCTION\((\w+), norm, "(.*)"', FUNCTIONS.read_text(), re.MULTILINE))
@@ -157,7 +161,7 @@ def mixture(draw, name, bodies):
             lines.append("shared_gate = sigmoid")
     if draw.random() < 0.2:
         lines += ["capacity = 1", f"drop = {draw.choice(['position', 'lowest'])}"]
-    score = draw.choice(["softmax", "sigmoid", "sqrtsoftplus"])
+    score = draw.choice(SCORES)
     weight = draw.choice(["scores", "renormalized"] + ["softmax_of_topk"] * (score == "softmax"))
     groups = ", groups = 2" if experts == "E" and draw.random() < 0.2 else ""
     bias = draw.choice(["true", "false"])

@@ -2,19 +2,25 @@
 #include <math.h>
 
 #include "tests/interpret/machine.h"
+#include "tests/router_scores.h"
 
 static bool says(MlirOperation op, const char *key, const char *word) {
     return mlirStringRefEqual(hec_get_string(op, key), HEC_STR(word));
 }
 
+static const struct router_score *score_of(MlirOperation op) {
+    const struct router_score *of = router_scores;
+    while (!says(op, "score", of->word)) of++;
+    return of;
+}
+
 static void score(MlirOperation op, double *s, const double *logits, int64_t experts) {
+    const struct router_score *of = score_of(op);
     double most = -INFINITY, sum = 0;
     for (int64_t e = 0; e < experts; e++) most = fmax(most, logits[e]);
     for (int64_t e = 0; e < experts; e++) sum += exp(logits[e] - most);
     for (int64_t e = 0; e < experts; e++) {
-        if (says(op, "score", "softmax")) s[e] = exp(logits[e] - most) / sum;
-        if (says(op, "score", "sigmoid")) s[e] = 1 / (1 + exp(-logits[e]));
-        if (says(op, "score", "sqrtsoftplus")) s[e] = sqrt(log1p(exp(logits[e])));
+        s[e] = of->value ? (double)of->value(logits[e]) : exp(logits[e] - most) / sum;
     }
 }
 
@@ -78,12 +84,11 @@ void run_router(struct machine *m, MlirOperation op) {
 
 // d: gradients of scores; becomes those of logits.
 static void score_back(MlirOperation op, double *d, const double *s, int64_t experts) {
+    const struct router_score *of = score_of(op);
     double with = 0;
     for (int64_t e = 0; e < experts; e++) with += d[e] * s[e];
     for (int64_t e = 0; e < experts; e++) {
-        if (says(op, "score", "softmax")) d[e] = s[e] * (d[e] - with);
-        if (says(op, "score", "sigmoid")) d[e] *= s[e] * (1 - s[e]);
-        if (says(op, "score", "sqrtsoftplus")) d[e] *= (1 - exp(-s[e] * s[e])) / (2 * s[e]);
+        d[e] = of->slope ? d[e] * (double)of->slope(s[e]) : s[e] * (d[e] - with);
     }
 }
 

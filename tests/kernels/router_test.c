@@ -2,14 +2,14 @@
 // central differences.
 #include "kernels/router/router.h"
 
+#include <float.h>
 #include <stdlib.h>
 
 #include "lang/program.h"
 #include "tests/kernels/kernel_case.h"
+#include "tests/router_scores.h"
 
 _Static_assert((int)HEC_EXPERTS_MAX <= (int)HK_EXPERTS_MAX, "every model has its kernel");
-#define SCORE(id, word) _Static_assert((int)HEC_SCORE_##id == (int)HK_##id, "no kernel: " #word);
-HEC_SCORES(SCORE)
 
 static const struct hk_router_rule rules[] = {
     {4, 1, 0, 0, HK_SOFTMAX, HK_SCORES, 1, HK_GROUP_AS_USUAL},
@@ -21,8 +21,13 @@ static const struct hk_router_rule rules[] = {
     {64, 6, 8, 3, HK_SOFTMAX, HK_SCORES, 1, HK_GROUP_AS_USUAL},
     {12, 4, 12, 5, HK_SIGMOID, HK_SCORES, 1, HK_GROUP_AS_USUAL}, // Groups of one.
     {70, 70, 0, 0, HK_SOFTMAX, HK_SCORES, 1, HK_GROUP_AS_USUAL}, // All of them.
-    {24, 4, 4, 2, HK_SQRTSOFTPLUS, HK_RENORMALIZED, 1.5, HK_GROUP_AS_USUAL},
-    {20, 6, 0, 0, HK_SQRTSOFTPLUS, HK_SCORES, 1, HK_GROUP_AS_USUAL},
+#define HK_SCORE(ID, ...)                                                                          \
+    {24, 4, 4, 2, HK_##ID, HK_RENORMALIZED, 1.5, HK_GROUP_AS_USUAL},                               \
+        {20, 6, 0, 0, HK_##ID, HK_SCORES, 1, HK_GROUP_AS_USUAL},
+#define HK_SCORE_OF_ALL HK_SCORE
+#include "kernels/router/scores.def"
+#undef HK_SCORE
+#undef HK_SCORE_OF_ALL
     {24, 4, 4, 2, HK_SIGMOID, HK_RENORMALIZED, 1, HK_GROUP_BEST},
     {24, 4, 4, 2, HK_SOFTMAX, HK_SCORES, 1, HK_GROUP_TWO_BEST},
     {1500, 40, 50, 30, HK_SIGMOID, HK_RENORMALIZED, 1, HK_GROUP_AS_USUAL},
@@ -94,9 +99,8 @@ static void check_scores(const struct router_case *x, const struct routed *got) 
         for (int64_t e = 0; e < experts; e++) sum += expl(x->logits[t * experts + e]);
         for (int64_t e = 0; e < experts; e++) {
             const wide l = x->logits[t * experts + e];
-            const wide want = x->rule.score == HK_SOFTMAX   ? expl(l) / sum
-                              : x->rule.score == HK_SIGMOID ? 1 / (1 + expl(-l))
-                                                            : sqrtl(logl(1 + expl(l)));
+            const struct router_score *score = &router_scores[x->rule.score];
+            const wide want = score->value ? score->value(l) : expl(l) / sum;
             // exp of a rounded difference of at most 12, a sum, a division.
             const double bound = EPSILON * (12 + 8 + (double)experts) * (double)want;
             assert_near("score", t * experts + e, got->scores[t * experts + e], want, bound);
@@ -351,11 +355,10 @@ static void gradients_match_central_differences(void **state) {
 static void an_expert_that_is_alone_has_no_gradient(void **state) {
     (void)state;
     static const enum hk_weight weights[] = {HK_RENORMALIZED, HK_SOFTMAX_OF_TOPK};
-    static const enum hk_score scores[] = {HK_SOFTMAX, HK_SIGMOID, HK_SQRTSOFTPLUS};
-    for (int64_t s = 0; s < COUNT(weights) * COUNT(scores); s++) {
+    for (int64_t s = 0; s < COUNT(weights) * COUNT(router_scores); s++) {
         struct router_case x = router_case(0, false);
-        x.rule.weight = weights[s / COUNT(scores)];
-        x.rule.score = scores[s % COUNT(scores)];
+        x.rule.weight = weights[s / COUNT(router_scores)];
+        x.rule.score = (enum hk_score)(s % COUNT(router_scores));
         x.rule.scale = 2.6;
         const struct routed got = route_all(&x);
         const struct router_gradient g = {
@@ -374,17 +377,34 @@ static void scores_vanish_alike(void **state) {
     real *logits = test_reals(score_count(&x.rule), 1);
     for (int64_t i = 0; i < score_count(&x.rule); i++) logits[i] = (real)(-1.5 * (double)i);
     x.logits = logits;
-    x.rule.score = HK_SQRTSOFTPLUS;
-    const struct routed got = route_all(&x);
-    for (int64_t i = 0; i < score_count(&x.rule); i++) {
-        const wide want = sqrtl(log1pl(expl(logits[i])));
-        assert_near("score", i, got.scores[i], want, 64 * EPSILON * (double)want);
+    for (size_t s = 0; s < COUNT(router_scores); s++) {
+        const struct router_score *score = &router_scores[s];
+        x.rule.score = (enum hk_score)s;
+        const struct routed got = route_all(&x);
+        for (int64_t i = 0; score->value && i < score_count(&x.rule); i++) {
+            const wide want = score->value(logits[i]);
+            const double tiny = sizeof(real) == 4 ? FLT_MIN : DBL_MIN; // Less may become 0.
+            const double bound = 64 * EPSILON * (double)want + ((double)want < tiny ? tiny : 0);
+            assert_near("score", i, got.scores[i], want, bound);
+        }
     }
     test_free_all();
 }
 
+static void every_score_has_its_definition(void **state) {
+    (void)state;
+    static const char *const words[] = {
+#define HK_SCORE(ID, word, ...) #word,
+#define HK_SCORE_OF_ALL HK_SCORE
+#include "kernels/router/scores.def"
+    };
+    assert_int_equal(COUNT(words), COUNT(router_scores));
+    for (size_t i = 0; i < COUNT(words); i++) assert_string_equal(words[i], router_scores[i].word);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_score_has_its_definition),
         cmocka_unit_test(routing_follows_every_rule),
         cmocka_unit_test(an_expert_that_is_alone_has_no_gradient),
         cmocka_unit_test(scores_vanish_alike),

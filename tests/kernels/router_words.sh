@@ -1,6 +1,6 @@
 #!/bin/sh
 # router_words.sh ROOT CC [CXX CUDA_INCLUDE]: a score or a weight that the router's kernels do not compute is found when they are
-# compiled, on each target. Adds one to a copy of router.h, each in turn, and compiles with the project's warnings.
+# compiled, on each target. Adds one to a copy of router.h or scores.def, and compiles with the project's warnings.
 set -eu
 root=$1 cc=$2 cxx=${3-} cuda=${4-}
 work=$(mktemp -d)
@@ -20,13 +20,16 @@ targets=on_cpu
 [ -z "$cxx" ] || targets="on_cpu on_cuda"
 
 for target in $targets; do
-    cp "$root/kernels/router/router.h" "$header"
+    cp "$root/kernels/router/router.h" "$root/kernels/router/scores.def" "$work/kernels/router"
     $target
-    for last in HK_SQRTSOFTPLUS HK_SOFTMAX_OF_TOPK; do
-        sed "s/^    $last.*/    $last, HK_PLANTED/" "$root/kernels/router/router.h" >"$header"
-        grep -q HK_PLANTED "$header"
+    for planted in header scores; do
+        cp "$root/kernels/router/router.h" "$root/kernels/router/scores.def" "$work/kernels/router"
+        case $planted in
+        header) sed -i "s/^    HK_SOFTMAX_OF_TOPK.*/    HK_SOFTMAX_OF_TOPK, HK_PLANTED/" "$header" && grep -q HK_PLANTED "$header" ;;
+        scores) echo 'HK_SCORE_OF_ALL(PLANTED, planted)' >>"$work/kernels/router/scores.def" ;;
+        esac
         if $target 2>"$work/said"; then
-            echo "$target: HK_PLANTED behind $last is compiled, though nothing computes it"
+            echo "$target: HK_PLANTED of $planted is compiled, though nothing computes it"
             exit 1
         fi
         grep -q "HK_PLANTED.* not handled" "$work/said" || { cat "$work/said"; exit 1; }

@@ -22,6 +22,8 @@ cp -r "$root/runtime/plan" "$work/runtime/"
 cp -r "$root/lang" "$work/"
 mkdir "$work/runtime/store"
 cp "$root/runtime/store/hf_families.def" "$work/runtime/store/" # Which the language reads, too.
+mkdir -p "$work/kernels/router"
+cp "$root/kernels/router/scores.def" "$work/kernels/router/"
 cat >"$work/runtime/plan/policy_first.c" <<'C'
 // first: the first device has everything.
 #include "runtime/plan/policies.h"

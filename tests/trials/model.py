@@ -1,8 +1,12 @@
 """Random models: text that compiles, and what is to be known about it."""
 import dataclasses
+import pathlib
 import re
 import struct
 from pathlib import Path
+
+SCORES = re.findall(r"^HK_SCORE(?:_OF_ALL)?\(\w+, (\w+)",
+                    (pathlib.Path(__file__).resolve().parents[2] / "kernels" / "router" / "scores.def").read_text(), re.M)
 
 TABLE = Path(__file__).resolve().parents[2] / "runtime" / "plan" / "policies.def"
 
@@ -65,7 +69,7 @@ def router(random, experts):
     """Sections router and balance that are allowed for `experts` experts."""
     groups = random.choice([g for g in (1, 1, 1, 2, 3, 4, 5, 8) if experts % g == 0])
     kept = random.randint(1, groups)
-    score = random.choice(["softmax", "sigmoid", "sqrtsoftplus"])
+    score = random.choice(SCORES)
     weight = random.choice(["scores", "renormalized"] + ["softmax_of_topk"] * (score == "softmax"))
     lines = [f"score = {score}", f"topk = {random.randint(1, min(experts // groups * kept, 8))}",
              f"weight = {weight}"]
