@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "kernels/cuda/lane.h"
-#include "kernels/matmul/matmul.h"
+#include "kernels/dims.h"
 
 #ifdef __cplusplus
 extern "C" {

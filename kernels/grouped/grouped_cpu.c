@@ -3,6 +3,21 @@
 
 #include "kernels/matmul/product.h"
 
+static inline struct product product_of_groups(const int32_t *first, int64_t offset,
+                                               struct hk_grouped_dims dims, enum hk_write write) {
+    assert(dims.experts >= 0 && dims.n >= 0 && dims.k >= 0);
+    return (struct product){
+        .groups = dims.experts,
+        .first = first,
+        .n = dims.n,
+        .k = dims.k,
+        .offset = offset,
+        .layout = HK_PANELS,
+        .write = write,
+        .epilogue_time = hk_epilogue_time(),
+    };
+}
+
 #define ROWS first[dims.experts]
 #define FLOPS (2 * ROWS * dims.n * dims.k)
 #define WEIGHTS HK_WEIGHTS(used_elements(first, dims.experts, dims.n *dims.k))

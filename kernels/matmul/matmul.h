@@ -6,13 +6,8 @@
 #ifndef HECATE_KERNELS_MATMUL_H
 #define HECATE_KERNELS_MATMUL_H
 
+#include "kernels/dims.h"
 #include "kernels/types.h"
-
-struct hk_matmul_dims {
-    int64_t m; // Rows: tokens.
-    int64_t n; // Columns of B: the layer's output width.
-    int64_t k; // Rows of B: the layer's input width.
-};
 
 // nn and nt call `epilogue` (kernels/types.h), unless it is NULL, for every block of the result.
 

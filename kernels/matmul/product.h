@@ -3,7 +3,6 @@
 #define HECATE_KERNELS_MATMUL_PRODUCT_H
 
 #include "kernels/cpu/real.h"
-#include "kernels/grouped/grouped.h"
 #include "kernels/matmul/matmul.h"
 
 // An element of B as it lies in memory; gradients of B are real.
@@ -50,21 +49,6 @@ HK_INLINE struct product product_of_rows(int32_t first[2], enum hk_layout layout
         .n = dims.n,
         .k = dims.k,
         .layout = layout,
-        .write = write,
-        .epilogue_time = hk_epilogue_time(),
-    };
-}
-
-HK_INLINE struct product product_of_groups(const int32_t *first, int64_t offset,
-                                           struct hk_grouped_dims dims, enum hk_write write) {
-    assert(dims.experts >= 0 && dims.n >= 0 && dims.k >= 0);
-    return (struct product){
-        .groups = dims.experts,
-        .first = first,
-        .n = dims.n,
-        .k = dims.k,
-        .offset = offset,
-        .layout = HK_PANELS,
         .write = write,
         .epilogue_time = hk_epilogue_time(),
     };
