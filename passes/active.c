@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "ir/accessors.h"
-#include "passes/rewrite.h"
+#include "passes/base/rewrite.h"
 
 struct search {
     MlirOperation module;

@@ -14,7 +14,7 @@
 
 #include "ir/accessors.h"
 #include "ir/target/target.h"
-#include "passes/pass.h"
+#include "passes/base/pass.h"
 
 // What a tensor has of positions.
 enum place {

@@ -9,7 +9,7 @@
 // Leaves   the module as it is. Every operation passes hec_op_verify; @forward takes ids, targets,
 //          scale and auxiliary_scale and returns loss, cross entropy, auxiliary loss and those that have names.
 // Reports  every fault in one run; "not yet" for GEMMs that would need a transpose.
-#include "passes/pass.h"
+#include "passes/base/pass.h"
 
 #include <stdlib.h>
 

@@ -14,8 +14,8 @@
 // Reports  no @forward, one that returns no scalar, a call, an operation of an unknown dialect that
 //          a gradient would have to pass.
 #include "ir/accessors.h"
-#include "passes/pass.h"
-#include "passes/rewrite.h"
+#include "passes/base/pass.h"
+#include "passes/base/rewrite.h"
 
 #include "ir/gradient.h"
 #include "passes/active.h"

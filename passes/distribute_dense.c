@@ -14,12 +14,12 @@
 //          whole, by the set's name. The order is the same on every rank, as the program is.
 // Reports  a parameter that two loops over layers accumulate.
 #include "ir/accessors.h"
-#include "passes/pass.h"
+#include "passes/base/pass.h"
 
 #include <stdlib.h>
 
-#include "passes/movement.h"
-#include "passes/rewrite.h"
+#include "passes/base/movement.h"
+#include "passes/base/rewrite.h"
 
 // What is complete behind operation `last` of `block`: `layer` of the parameter or set `symbol`.
 struct entry {

@@ -6,10 +6,10 @@
 #include "ir/accessors.h"
 #include "ir/kernel.h"
 #include "ir/setting.h"
+#include "passes/base/movement.h"
+#include "passes/base/rewrite.h"
 #include "passes/homes/homes.h"
-#include "passes/movement.h"
 #include "passes/pipeline.h"
-#include "passes/rewrite.h"
 
 enum { SHOWN_MAX = 24, TEXT_MAX = 96 };
 

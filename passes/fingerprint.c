@@ -13,7 +13,7 @@
 // Reports  nothing.
 #include "ir/accessors.h"
 #include "lang/base/vec.h"
-#include "passes/pass.h"
+#include "passes/base/pass.h"
 
 #include <assert.h>
 #include <stdio.h>

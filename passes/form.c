@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ir/accessors.h"
-#include "passes/movement.h"
+#include "passes/base/movement.h"
 
 enum { BOUNDS = 3, LAYERS_MAX = 1 << 16 }; // Of scf.for.
 

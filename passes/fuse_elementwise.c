@@ -14,13 +14,13 @@
 //          slots that they wait for. A stash or an accumulate of a result follows it. No fused loop
 //          has more than 16 arrays. Scalars are left alone.
 // Reports  nothing.
-#include "passes/pass.h"
+#include "passes/base/pass.h"
 
 #include <stdlib.h>
 
 #include "ir/ops/fused.h"
 #include "lang/base/vec.h"
-#include "passes/rewrite.h"
+#include "passes/base/rewrite.h"
 #include "passes/sums.h"
 
 enum { ARRAYS_MAX = 16, OPERATIONS_MAX = 256, ROUNDS_MAX = 8 };

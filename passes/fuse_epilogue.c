@@ -15,13 +15,13 @@
 //          moe.fused. The same numbers: no operation changes.
 // Reports  nothing.
 #include "ir/accessors.h"
-#include "passes/pass.h"
+#include "passes/base/pass.h"
 
 #include <stdlib.h>
 
 #include "ir/ops/fused.h"
 #include "ir/target/target.h"
-#include "passes/rewrite.h"
+#include "passes/base/rewrite.h"
 #include "passes/sums.h"
 
 enum {

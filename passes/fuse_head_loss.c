@@ -18,7 +18,7 @@
 #include "ir/accessors.h"
 #include "ir/ops/contract.h"
 #include "ir/setting.h"
-#include "passes/pass.h"
+#include "passes/base/pass.h"
 
 struct head {
     MlirOperation loss, product, stash;

@@ -16,7 +16,7 @@
 #include "ir/ops/contract.h"
 #include "ir/ops/fused.h"
 #include "ir/target/target.h"
-#include "passes/pass.h"
+#include "passes/base/pass.h"
 
 struct found {
     MlirOperation loop, b, c; // silu(b) c scale

@@ -14,8 +14,8 @@
 
 #include "ir/accessors.h"
 #include "ir/target/target.h"
-#include "passes/pass.h"
-#include "passes/rewrite.h"
+#include "passes/base/pass.h"
+#include "passes/base/rewrite.h"
 
 // A GEMM with itself would gather both operands.
 static bool is_read_by_products(MlirValue rows) {

@@ -18,12 +18,12 @@
 //          a moe.grouped_contract and they are not on its input; else they are multiplied with its result, or its rows.
 // Reports  a function with other arguments, or of two moe.experts.
 #include "ir/accessors.h"
-#include "passes/pass.h"
+#include "passes/base/pass.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#include "passes/rewrite.h"
+#include "passes/base/rewrite.h"
 
 enum { ARGUMENTS_MAX = 8 };
 

@@ -11,8 +11,8 @@
 //          "h"(callsite("m.moe":4:3 at "attention"("m.moe":12:9))).
 // Reports  a function that calls itself, experts that are not grouped yet.
 #include "ir/accessors.h"
-#include "passes/pass.h"
-#include "passes/rewrite.h"
+#include "passes/base/pass.h"
+#include "passes/base/rewrite.h"
 
 #include <stdlib.h>
 #include <string.h>

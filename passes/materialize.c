@@ -21,8 +21,8 @@
 //          verify-movement proves it.
 // Reports  Nothing.
 #include "ir/accessors.h"
-#include "passes/movement.h"
-#include "passes/pass.h"
+#include "passes/base/movement.h"
+#include "passes/base/pass.h"
 #include "runtime/plan/policy.h"
 
 // An operation on the site's set and layer, where `b` inserts.

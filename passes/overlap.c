@@ -23,9 +23,9 @@
 #include <stdlib.h>
 
 #include "ir/accessors.h"
+#include "passes/base/pass.h"
+#include "passes/base/rewrite.h"
 #include "passes/cost/search.h"
-#include "passes/pass.h"
-#include "passes/rewrite.h"
 
 // ---- finding what materialize left
 

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "passes/pass.h"
+#include "passes/base/pass.h"
 
 // For all programs: passes that do not apply to a module leave it as it is.
 extern const char *const hec_pipeline_default;

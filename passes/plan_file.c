@@ -8,8 +8,8 @@
 
 #include "ir/accessors.h"
 #include "lang/base/arena.h"
+#include "passes/base/json_file.h"
 #include "passes/cost/set_cost.h"
-#include "passes/json_file.h"
 #include "passes/plan_origin.h"
 #include "runtime/plan/policy.h"
 

@@ -24,7 +24,7 @@
 #include <stdio.h>
 
 #include "lang/base/arena.h"
-#include "passes/movement.h"
+#include "passes/base/movement.h"
 
 // Sets hecate.movement and the sets' owner and forecast from the file that the module's hecate.plan
 // names. The file is not trusted: false after a report that names what is wrong with it.

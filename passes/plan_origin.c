@@ -12,7 +12,7 @@
 #include "ir/accessors.h"
 #include "ir/setting.h"
 #include "lang/base/arena.h"
-#include "passes/json_location.h"
+#include "passes/base/json_location.h"
 
 enum { TEXT = 128 };
 

@@ -7,7 +7,7 @@
 #ifndef HECATE_PASSES_PLAN_ORIGIN_H
 #define HECATE_PASSES_PLAN_ORIGIN_H
 
-#include "passes/json_file.h"
+#include "passes/base/json_file.h"
 
 // The basis of a plan of the module. The caller gives it back.
 json_t *hec_plan_origin(MlirOperation module);

@@ -17,13 +17,13 @@
 //          distribute-experts sends these once more.
 // Reports  nothing.
 #include "ir/accessors.h"
-#include "passes/pass.h"
+#include "passes/base/pass.h"
 
 #include <stdlib.h>
 
 #include "ir/ops/contract.h"
 #include "ir/ops/head_loss.h"
-#include "passes/again.h"
+#include "passes/base/again.h"
 
 // Of GEMMs and attention, as the model means them: before anything is recomputed.
 static double flops_per_token(MlirOperation module) {

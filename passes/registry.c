@@ -3,6 +3,14 @@
 
 #include "passes/pipeline.h"
 
+#define HEC_PASS(id, ...) extern const struct hec_pass_code hec_pass_##id;
+#define HEC_PASS_AGAIN(flag)
+#define HEC_PASS_APART HEC_PASS
+#include "passes/passes.def"
+#undef HEC_PASS
+#undef HEC_PASS_AGAIN
+#undef HEC_PASS_APART
+
 const struct hec_pass hec_passes[] = {
 #define HEC_PASS(id, flag, summary, leaves) {flag, summary, &hec_pass_##id},
 #define HEC_PASS_AGAIN(flag)

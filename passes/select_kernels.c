@@ -19,8 +19,8 @@
 #include "ir/accessors.h"
 #include "ir/kernel.h"
 #include "ir/ops/fused.h"
-#include "passes/pass.h"
-#include "passes/rewrite.h"
+#include "passes/base/pass.h"
+#include "passes/base/rewrite.h"
 #include "passes/sums.h"
 
 // ---- gradients of experts

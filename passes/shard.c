@@ -9,13 +9,13 @@
 //          plan of an earlier build can take the place of the search.
 // Needs    experts distributed (distribute-experts); elementwise chains joined, as the cost of what
 //          hides transfers is that of the emitted loops.
-// Leaves   hecate.movement (passes/movement.h). With recorded loads, owners by heterogeneous sharding
+// Leaves   hecate.movement (passes/base/movement.h). With recorded loads, owners by heterogeneous sharding
 //          (hpl_reshard: the paper's algorithm 2), and the mean of its loads as first forecast.
 // Reports  a policy that does not exist; recorded loads or a plan that cannot be read or does not fit.
 #include "ir/accessors.h"
+#include "passes/base/pass.h"
 #include "passes/cost/recorded.h"
 #include "passes/cost/search.h"
-#include "passes/pass.h"
 #include "passes/plan_file.h"
 
 static MlirOperation set_of(MlirOperation module, const struct hec_set_cost *cost) {

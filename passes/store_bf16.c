@@ -20,7 +20,7 @@
 #include "ir/ops/head_loss.h"
 #include "ir/target/target.h"
 #include "ir/values.h"
-#include "passes/pass.h"
+#include "passes/base/pass.h"
 
 enum { BOUNDS = 3 }; // Operands of scf.for before the initial values.
 

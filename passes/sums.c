@@ -2,7 +2,7 @@
 #include "passes/sums.h"
 
 #include "ir/kernel.h"
-#include "passes/rewrite.h"
+#include "passes/base/rewrite.h"
 
 static bool is_stashed(MlirValue v) {
     MlirOpOperand use = mlirValueGetFirstUse(v);

@@ -13,7 +13,7 @@
 //          train.precision.router = bf16. Elementwise operations, norms, losses, gathers read f32.
 // Reports  nothing.
 #include "ir/accessors.h"
-#include "passes/pass.h"
+#include "passes/base/pass.h"
 
 #include <stdlib.h>
 

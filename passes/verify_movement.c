@@ -19,10 +19,10 @@
 #include "ir/accessors.h"
 #include "lang/base/arena.h"
 #include "lang/base/vec.h"
-#include "passes/movement.h"
-#include "passes/pass.h"
-#include "passes/rewrite.h"
-#include "passes/walk.h"
+#include "passes/base/movement.h"
+#include "passes/base/pass.h"
+#include "passes/base/rewrite.h"
+#include "passes/base/walk.h"
 
 enum { WAVES = 2, LAYERS_MAX = 10000 };
 

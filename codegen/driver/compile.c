@@ -16,8 +16,8 @@
 #include "codegen/driver/targets.h"
 #include "ir/setting.h"
 #include "ir/target/target.h"
+#include "passes/base/movement.h"
 #include "passes/cost/machine.h"
-#include "passes/movement.h"
 #include "passes/plan_file.h"
 #include "passes/plan_origin.h"
 

@@ -12,7 +12,7 @@
 #include "codegen/driver/version.h"
 #include "codegen/host/program.h"
 #include "ir/accessors.h"
-#include "passes/movement.h"
+#include "passes/base/movement.h"
 
 static void print_memory(struct hec_compilation *c, FILE *out) {
     hec_explain_memory(c->module, out);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "files/files.h"
-#include "passes/json_location.h"
+#include "passes/base/json_location.h"
 
 static bool fail(const struct hec_hf_config *config, const char *why) {
     fprintf(stderr, "hecatec: error: cannot read '%s': %s\n", config->path, why);

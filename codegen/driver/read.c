@@ -12,7 +12,7 @@
 #include "ir/accessors.h"
 #include "ir/build/build.h"
 #include "lang/check.h"
-#include "passes/movement.h"
+#include "passes/base/movement.h"
 
 static bool note_imports(const struct hec_sources *sources) {
     for (int i = 0; i < sources->all.count; i++) {

@@ -18,7 +18,7 @@
 #include "codegen/driver/compilation.h"
 #include "codegen/driver/read.h"
 #include "codegen/driver/run_passes.h"
-#include "passes/movement.h"
+#include "passes/base/movement.h"
 
 // What a trial is compiled with: nothing that prints or writes.
 static struct hec_options options_of(const struct hec_options *given, const struct hec_trial *trial,

@@ -7,7 +7,7 @@
 
 #include "ir/accessors.h"
 #include "ir/kernel.h"
-#include "passes/json_file.h"
+#include "passes/base/json_file.h"
 
 enum { VERSION = 1, LOOP_BYTES = 12 }; // Of an element of the loop that was measured.
 

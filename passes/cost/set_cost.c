@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "ir/accessors.h"
-#include "passes/movement.h"
-#include "passes/rewrite.h"
+#include "passes/base/movement.h"
+#include "passes/base/rewrite.h"
 #include "runtime/plan/types.h"
 
 static bool holds(MlirOperation op, enum hec_op id) {

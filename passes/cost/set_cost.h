@@ -3,8 +3,8 @@
 #ifndef HECATE_PASSES_COST_SET_COST_H
 #define HECATE_PASSES_COST_SET_COST_H
 
+#include "passes/base/movement.h"
 #include "passes/cost/machine.h"
-#include "passes/movement.h"
 #include "runtime/plan/types.h"
 
 enum { HEC_SET_NAME = 64 };

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "ir/accessors.h"
-#include "passes/again.h"
-#include "passes/rewrite.h"
+#include "passes/base/again.h"
+#include "passes/base/rewrite.h"
 
 // Makes the slot `set.what` for `v` and keeps it there, right behind `after`.
 static MlirOperation make_slot(struct hec_routed *x, MlirValue v, const char *what,

@@ -34,15 +34,15 @@
 
 #include "ir/accessors.h"
 #include "ir/setting.h"
-#include "passes/again.h"
+#include "passes/base/again.h"
+#include "passes/base/movement.h"
+#include "passes/base/pass.h"
+#include "passes/base/rewrite.h"
 #include "passes/distribute/backward.h"
 #include "passes/distribute/find.h"
 #include "passes/distribute/forward.h"
 #include "passes/distribute/picks.h"
 #include "passes/distribute/sizes.h"
-#include "passes/movement.h"
-#include "passes/pass.h"
-#include "passes/rewrite.h"
 
 static bool distribute(MlirOperation module, MlirOperation route, bool move) {
     struct hec_routed x = {.module = module, .route = route, .move = move, .sound = true};

@@ -2,8 +2,8 @@
 #include <assert.h>
 
 #include "ir/kernel.h"
+#include "passes/base/rewrite.h"
 #include "passes/homes/homes.h"
-#include "passes/rewrite.h"
 
 int hec_homes_index(const struct hec_homes *p, MlirValue v) {
     const int index = hec_live_index(&p->live, v);

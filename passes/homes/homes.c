@@ -15,8 +15,8 @@
 
 #include "ir/accessors.h"
 #include "ir/kernel.h"
+#include "passes/base/rewrite.h"
 #include "passes/homes/homes.h"
-#include "passes/rewrite.h"
 
 enum { BOUNDS = 3 }; // Operands of scf.for before the initial values.
 

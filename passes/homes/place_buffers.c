@@ -24,9 +24,9 @@
 
 #include "ir/accessors.h"
 #include "ir/kernel.h"
+#include "passes/base/pass.h"
 #include "passes/homes/homes.h"
 #include "passes/homes/prove.h"
-#include "passes/pass.h"
 
 enum { ROUNDS_MAX = 64, VALUES_MAX = 32 };
 

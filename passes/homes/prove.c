@@ -19,12 +19,12 @@
 
 #include "ir/accessors.h"
 #include "ir/kernel.h"
+#include "passes/base/pass.h"
+#include "passes/base/rewrite.h"
+#include "passes/base/walk.h"
 #include "passes/homes/homes.h"
 #include "passes/homes/prove.h"
 #include "passes/homes/prove_params.h"
-#include "passes/pass.h"
-#include "passes/rewrite.h"
-#include "passes/walk.h"
 
 enum { FAULTS_MAX = 5, ROWS_MAX = 1 << 20 };
 

@@ -7,9 +7,9 @@
 
 #include "ir/accessors.h"
 #include "ir/setting.h"
-#include "passes/movement.h"
-#include "passes/rewrite.h"
-#include "passes/walk.h"
+#include "passes/base/movement.h"
+#include "passes/base/rewrite.h"
+#include "passes/base/walk.h"
 
 struct writer {
     MlirOperation module;

@@ -16,8 +16,8 @@
 
 #include "codegen/c/printer.h"
 #include "codegen/host/program.h"
+#include "passes/base/movement.h"
 #include "passes/homes/prove.h"
-#include "passes/movement.h"
 #include "passes/pipeline.h"
 #include "tests/interpret/interpret.h"
 

@@ -1,5 +1,5 @@
 // The choices of movement as attributes, and where experts are needed.
-#include "passes/movement.h"
+#include "passes/base/movement.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 // JSON files, by jansson.
-#include "passes/json_file.h"
+#include "passes/base/json_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "files/files.h"
-#include "passes/json_location.h"
+#include "passes/base/json_location.h"
 
 // All bytes of a file, and a zero behind them; the caller frees them. NULL: `why` says it.
 static char *load(const char *path, size_t *bytes, const char **why) {

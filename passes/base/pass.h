@@ -1,7 +1,7 @@
 // One pass, as data. passes.def lists all.
 // The registry, the default pipeline, --print-passes and docs/ir.md follow from it.
-#ifndef HECATE_PASSES_PASS_H
-#define HECATE_PASSES_PASS_H
+#ifndef HECATE_PASSES_BASE_PASS_H
+#define HECATE_PASSES_BASE_PASS_H
 
 #include "ir/op.h"
 
@@ -46,13 +46,5 @@ struct hec_pass {
 // The value given for `key`, or `fallback`.
 const char *hec_pass_option(const struct hec_pass_options *options, const char *key,
                             const char *fallback);
-
-#define HEC_PASS(id, ...) extern const struct hec_pass_code hec_pass_##id;
-#define HEC_PASS_AGAIN(flag)
-#define HEC_PASS_APART HEC_PASS
-#include "passes/passes.def"
-#undef HEC_PASS
-#undef HEC_PASS_AGAIN
-#undef HEC_PASS_APART
 
 #endif

@@ -1,5 +1,5 @@
 // What @backward recomputes in place of fetching it. See passes/recompute.c.
-#include "passes/again.h"
+#include "passes/base/again.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "ir/setting.h"
 #include "ir/target/target.h"
 #include "lang/base/arena.h"
-#include "passes/rewrite.h"
+#include "passes/base/rewrite.h"
 
 struct recompute {
     MlirOperation module;

@@ -1,5 +1,5 @@
 // The order in which a program runs its operations, and the numbers of its indices.
-#include "passes/walk.h"
+#include "passes/base/walk.h"
 
 int64_t hec_walk_number(const struct hec_walk *walk, MlirValue index) {
     const intptr_t known = hec_map_get(&walk->number, index.ptr);

@@ -1,5 +1,5 @@
 // A walk over JSON that is known to be sound.
-#include "passes/json_location.h"
+#include "passes/base/json_location.h"
 
 #include <stdbool.h>
 #include <string.h>

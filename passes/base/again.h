@@ -1,6 +1,6 @@
 // Operations that @backward recomputes in place of fetching their results.
-#ifndef HECATE_PASSES_AGAIN_H
-#define HECATE_PASSES_AGAIN_H
+#ifndef HECATE_PASSES_BASE_AGAIN_H
+#define HECATE_PASSES_BASE_AGAIN_H
 
 #include "ir/ir.h"
 

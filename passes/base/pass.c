@@ -1,5 +1,5 @@
 // What passes are given.
-#include "passes/pass.h"
+#include "passes/base/pass.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // Looking at and changing the IR, beyond MLIR's C API.
-#include "passes/rewrite.h"
+#include "passes/base/rewrite.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // Runs a function on paper: every operation in the order in which a program runs it, every layer of every
 // loop, a given number of waves. Loop edges are run, not argued about. The meaning of values is the
 // domain's affair; the walk itself knows only indices.
-#ifndef HECATE_PASSES_WALK_H
-#define HECATE_PASSES_WALK_H
+#ifndef HECATE_PASSES_BASE_WALK_H
+#define HECATE_PASSES_BASE_WALK_H
 
 #include "ir/op.h"
 

@@ -1,7 +1,7 @@
 // Shared by the passes that place and move experts: the choices, kept as attributes of the module,
 // and the places in the program where a set's experts are needed.
-#ifndef HECATE_PASSES_MOVEMENT_H
-#define HECATE_PASSES_MOVEMENT_H
+#ifndef HECATE_PASSES_BASE_MOVEMENT_H
+#define HECATE_PASSES_BASE_MOVEMENT_H
 
 #include "ir/op.h"
 #include "runtime/plan/movement.h"

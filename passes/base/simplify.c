@@ -12,8 +12,8 @@
 // Reports  nothing.
 #include "ir/accessors.h"
 #include "ir/ops/parts.h"
-#include "passes/pass.h"
-#include "passes/rewrite.h"
+#include "passes/base/pass.h"
+#include "passes/base/rewrite.h"
 
 #include <stdlib.h>
 

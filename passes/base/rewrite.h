@@ -1,6 +1,6 @@
 // Helpers for several passes that look at and change the IR, beyond MLIR's C API.
-#ifndef HECATE_PASSES_REWRITE_H
-#define HECATE_PASSES_REWRITE_H
+#ifndef HECATE_PASSES_BASE_REWRITE_H
+#define HECATE_PASSES_BASE_REWRITE_H
 
 #include "ir/op.h"
 

@@ -1,6 +1,6 @@
 // Where a value stands in a JSON text: jansson does not keep lines and columns.
-#ifndef HECATE_PASSES_JSON_LOCATION_H
-#define HECATE_PASSES_JSON_LOCATION_H
+#ifndef HECATE_PASSES_BASE_JSON_LOCATION_H
+#define HECATE_PASSES_BASE_JSON_LOCATION_H
 
 struct hec_json_location {
     unsigned line, column; // From 1.

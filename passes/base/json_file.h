@@ -1,6 +1,6 @@
 // JSON files that passes read: plans, and measurements.
-#ifndef HECATE_PASSES_JSON_FILE_H
-#define HECATE_PASSES_JSON_FILE_H
+#ifndef HECATE_PASSES_BASE_JSON_FILE_H
+#define HECATE_PASSES_BASE_JSON_FILE_H
 
 #include <jansson.h>
 
