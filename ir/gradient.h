@@ -1,4 +1,4 @@
-// What a gradient rule (ir/ops/) may ask of the pass that differentiates (passes/differentiate.c).
+// Services of the pass that differentiates (passes/differentiate.c) for gradient rules (ir/ops/).
 #ifndef HECATE_IR_GRADIENT_H
 #define HECATE_IR_GRADIENT_H
 

@@ -1,4 +1,4 @@
-// Where a value lives: what the attributes `home` and `argument_home` say. This is their only reader and
+// Where a value lives: the attributes `home` and `argument_home`. This is their only reader and
 // their only writer.
 //
 //   "arena+4096"   "slot @h[i]"   "slot @x[i+1]"   "slot @x[4]"   "slot @logits"
@@ -9,12 +9,12 @@
 #include "ir/op.h"
 
 enum hec_home_kind {
-    HEC_HOME_NONE, // Of what is no tensor.
+    HEC_HOME_NONE, // For results that are no tensors.
     HEC_HOME_ARENA,
     HEC_HOME_SLOT,
     HEC_HOME_PARAM,
     HEC_HOME_GRAD,
-    HEC_HOME_ARGUMENT, // Of @forward and @backward: handed in by the caller.
+    HEC_HOME_ARGUMENT, // For @forward and @backward: handed in by the caller.
 };
 
 enum hec_home_row {
@@ -27,12 +27,13 @@ enum hec_home_row {
 struct hec_home {
     enum hec_home_kind kind;
     enum hec_home_row row;
-    MlirStringRef symbol; // Of slot, param and grad.
+    MlirStringRef symbol; // For slot, param and grad.
     int64_t at;           // Byte offset in the arena, the fixed row, or the argument's number.
 };
 
 enum { HEC_ARGUMENTS = 4 };
-extern const char *const hec_argument_homes[HEC_ARGUMENTS]; // Of @forward and @backward, in order.
+extern const char *const hec_argument_homes
+    [HEC_ARGUMENTS]; // Homes of the arguments of @forward and @backward, in order.
 
 MlirAttribute hec_home_attribute(MlirContext context, const struct hec_home *home);
 

@@ -44,9 +44,9 @@ void hec_ir_print(MlirOperation op, void (*write)(MlirStringRef text, void *user
 enum { HEC_IR_RANK_MAX = 8 };
 #define HEC_IR_ELEMENTS_MAX ((int64_t)1 << 40) // So that sums of bytes over layers stay in range.
 #define HEC_IR_LAYERS_MAX ((int64_t)1 << 14)
-// What @forward returns: loss, cross entropy, auxiliary loss, then the losses that have names, in the order of their slots.
+// Results of @forward: loss, cross entropy, auxiliary loss, then the losses that have names, in the order of their slots.
 enum { HEC_LOSSES = 3, HEC_IR_NAMED_LOSSES_MAX = 8 };
-enum { HEC_IR_EXPERTS_MAX = 4096 }; // Of a set: what routers and the planner take.
+enum { HEC_IR_EXPERTS_MAX = 4096 }; // Experts of a set: the limit of routers and the planner.
 
 // A tensor type, taken apart. Names are borrowed from the context.
 struct hec_tensor {
@@ -64,9 +64,9 @@ void hec_tensor_append(struct hec_tensor *tensor, MlirStringRef dim, int64_t siz
 bool hec_type_is_sized(MlirType type);
 int64_t hec_type_elements(MlirType type);
 int64_t hec_type_bytes(MlirType type); // 0 for types that are no tensors.
-bool hec_type_is_real(MlirType type);  // A tensor of f32 or f64: what is computed with.
+bool hec_type_is_real(MlirType type);  // A tensor of f32 or f64: the numbers of all arithmetic.
 
-// bf16 is how numbers of f32 are kept: whatever reads them has f32, and what writes them rounds. Which values may be
+// bf16 is a way to keep numbers of f32: readers have f32, and writers round. Which values may be
 // kept so is said in values.h.
 bool hec_type_is_rounded(MlirType type);    // A tensor of bf16.
 MlirType hec_type_rounded(MlirType type);   // The same dimensions in bf16.
@@ -78,13 +78,13 @@ struct hec_builder {
     MlirContext context;
     MlirBlock block;
     MlirOperation before; // Insert before this one; null: at the end of the block.
-    MlirLocation at;      // Of the operations that are built.
+    MlirLocation at;      // Location of the operations that are built.
     MlirAttribute unit;   // Their unit; null: they are the model's own.
 };
 
 struct hec_builder hec_builder_before(MlirOperation op); // At op's location, in its unit.
 struct hec_builder hec_builder_end(MlirBlock block, MlirLocation at);
-// What `b` builds from now on belongs to `op`, or to what made `v`: has its location, name and unit.
+// Later operations of `b` belong to `op`, or to the operation that made `v`: they have its location, name and unit.
 void hec_builder_for(struct hec_builder *b, MlirOperation op);
 void hec_builder_for_value(struct hec_builder *b, MlirValue v);
 // Inserts `op`, made without hec_build_op. It joins the builder's unit, unless it has one.
@@ -119,9 +119,9 @@ enum { HEC_COUNT_AT_RUN_TIME = -1 };
 struct hec_for {
     MlirOperation op;
     MlirBlock body;
-    MlirValue layer; // Of the iteration; counts down in backward loops (a subi in the body).
+    MlirValue layer; // Layer of the iteration; counts down in backward loops (a subi in the body).
     bool down;
-    MlirValue bound; // What it counts to.
+    MlirValue bound; // The bound of its count.
     int64_t count;   // HEC_COUNT_AT_RUN_TIME: a loop over waves, whose bound tells.
     int carried;
 };
@@ -164,7 +164,7 @@ void hec_symbols_hold(MlirOperation module);
 void hec_symbols_release(void);
 // The slot that holds "loads" of `set`, or the "logits" (`set` is null then). Null when absent.
 MlirOperation hec_find_slot(MlirOperation module, const char *holds, MlirOperation set);
-// What @forward has to return: HEC_LOSSES, and one for each slot that holds the logits or the losses of a loss that has a name.
+// The number of results of @forward: HEC_LOSSES, and one for each slot that holds the logits or the losses of a loss that has a name.
 int hec_count_losses(MlirOperation module);
 MlirOperation hec_module_of(MlirOperation op);
 MlirOperation hec_func_of(MlirOperation op); // The function around `op`.
@@ -195,7 +195,7 @@ MlirStringRef hec_unit_at(MlirOperation op, int depth);    // 0: the outermost; 
 MlirStringRef hec_unit_name(MlirOperation op);             // The innermost; empty: none.
 bool hec_unit_is_in(MlirOperation op, MlirStringRef unit); // At any depth.
 MlirAttribute hec_unit_around(MlirOperation op);           // That of the call; null: none.
-MlirAttribute hec_unit_called(MlirOperation call, MlirStringRef callee); // Of what `callee` holds.
+MlirAttribute hec_unit_called(MlirOperation call, MlirStringRef callee); // Operations of `callee`.
 bool hec_unit_verify(MlirOperation op);
 
 // ---- whose rows: the set whose experts' rows an operation works on (rows.c)

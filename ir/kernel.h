@@ -3,7 +3,7 @@
 // A call has the operands, results and attributes of the operation that its kernel computes. Behind them
 // it may have one operand that result 0 is added to (`onto`), and an epilogue: a region, as that of a
 // moe.fused, whose first argument is a block of result 0 and the others are further operands, its inputs.
-// What it yields are further results of the call. The region is empty where there is none.
+// Its yielded values are further results of the call. The region is empty where there is none.
 #ifndef HECATE_IR_KERNEL_H
 #define HECATE_IR_KERNEL_H
 
@@ -29,12 +29,12 @@ const struct hec_kernel *hec_kernel_of(MlirOperation op);
 // Whether the kernel calls back for each block of its result.
 bool hec_kernel_takes_epilogue(const struct hec_kernel *kernel);
 
-// A call, taken apart. Of any other operation: its operands and results, and nothing more.
+// The parts of a call. For any other operation: its operands and results, and nothing more.
 struct hec_call {
     int operands, results; // Those of the operation that is computed come first.
     MlirValue onto;        // Null: result 0 is stored.
     int first_input, inputs;
-    int outputs;     // Of the epilogue; result `results` is the first one.
+    int outputs;     // Outputs of the epilogue; result `results` is the first one.
     MlirBlock block; // Its body; null: there is none.
 };
 struct hec_call hec_call_of(MlirOperation op);

@@ -1,4 +1,4 @@
-// The op table: what every stage needs to know about an operation, one row each.
+// The op table: the facts of an operation that every stage needs, one row each.
 #ifndef HECATE_IR_OP_H
 #define HECATE_IR_OP_H
 
@@ -60,7 +60,7 @@ enum hec_op hec_op_of(MlirOperation op);
 static inline bool hec_op_is(MlirOperation op, enum hec_op id) {
     return !mlirOperationIsNull(op) && hec_op_of(op) == id;
 }
-// What `op` computes: of an hk.call the operation its kernel stands for, of others their own kind.
+// The operation that `op` computes: for an hk.call that of its kernel, for others their own kind.
 enum hec_op hec_op_computes(MlirOperation op);
 static inline const struct hec_traits *hec_op_traits(MlirOperation op) {
     return hec_op_row(hec_op_computes(op))->traits;
@@ -71,7 +71,7 @@ MlirValue hec_optional_operand(MlirOperation op, int index);
 // The attribute of operations with several optional operands: has[i] is 1 where that of word i is there, else 0.
 MlirNamedAttribute hec_attr_operands(MlirContext c, int words, const int32_t *has);
 
-// Of an hk.call: that of what it computes.
+// For an hk.call: that of the computed operation.
 struct hec_cost hec_op_cost(MlirOperation op);
 
 // The operand `layer` of `op`, or of a call of its kernel; null where it has none.

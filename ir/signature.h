@@ -13,7 +13,7 @@ bool hec_fits_signature(const char *words, int count);
 // Whether several operands of `words` may be missing: operandSegmentSizes says which are there.
 bool hec_has_segments(const char *words);
 
-// What an attribute may be. ops.def lists the kinds.
+// Kinds of an attribute. ops.def lists the kinds.
 struct hec_kind {
     const char *name;
     const char *irdl; // As IRDL says it; it knows less.

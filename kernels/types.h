@@ -36,7 +36,7 @@ struct hk_block {
     int64_t row, row_end, column, column_end;
 };
 
-// What is done to the result of a product: called once for every block of it, when that is finished
+// The loop on the result of a GEMM: called once for every block of it, when that is finished
 // and before it leaves the cache, by the thread that computed it. Blocks cover the result; which they
 // are depends on sizes and threads, so that what is done to an element may depend on its place only.
 // `model` and `layer` are passed on as they are.

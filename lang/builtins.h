@@ -1,4 +1,4 @@
-// The table of builtin functions, made from lang/builtins.def: what the checker looks calls up in, and what
+// The table of builtin functions, made from lang/builtins.def: the rows that the checker looks calls up in, and
 // --print-builtins and the language reference show.
 #ifndef HECATE_LANG_BUILTINS_H
 #define HECATE_LANG_BUILTINS_H
@@ -10,7 +10,7 @@
 struct hec_builtin_row {
     const char *name;
     const char *call; // How it is called, with defaults; NULL: it is an operator.
-    const char *text; // What it computes.
+    const char *text; // Its meaning.
 };
 
 extern const struct hec_builtin_row hec_builtin_rows[HEC_BUILTIN_COUNT];

@@ -1,4 +1,4 @@
-// What the grammar's actions call. Private to parse.y, parse_make.c and syntax_error.c.
+// Functions that the grammar's actions call. Private to parse.y, parse_make.c and syntax_error.c.
 #ifndef HECATE_LANG_PARSE_MAKE_H
 #define HECATE_LANG_PARSE_MAKE_H
 

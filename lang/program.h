@@ -1,4 +1,4 @@
-// The checked program: what lang/ hands to ir/. Every user error ends before this exists. Names are
+// The checked program: the interface of lang/ to ir/. Every user error ends before this exists. Names are
 // resolved, `repeat` and `if` are decided, each call site has its own unit, every node has a shape.
 //
 // All of it lives in the arena of one compilation. Strings that name dimensions are interned: equal
@@ -15,10 +15,10 @@
 enum {
     HEC_RANK_MAX = 6,
     HEC_OPERANDS_MAX = 12,  // Arguments of a block, too.
-    HEC_EXPERTS_MAX = 4096, // Of a moe: what routers and the planner take.
+    HEC_EXPERTS_MAX = 4096, // Experts of a moe: the limit of routers and the planner.
     HEC_SHARED_MAX = 64,    // Shared experts of a moe.
-    HEC_LOSSES_MAX = 8,     // Of a model, by name: what programs report.
-    HEC_PATH_MAX = 255,     // Bytes of a parameter's path: what programs read in files.
+    HEC_LOSSES_MAX = 8,     // Losses of a model, by name: the limit of programs' reports.
+    HEC_PATH_MAX = 255,     // Bytes of a parameter's path: the limit of programs that read files.
 };
 
 struct hec_dim {
@@ -40,7 +40,7 @@ struct hec_rope {
     double factor, low, high, amplitude, original;
 };
 
-// What a parameter is to the model: bits.
+// Roles of a parameter in the model: bits.
 enum hec_role {
     HEC_ROLE_EMBEDDING = 1, // Its rows are looked up.
     HEC_ROLE_HEAD = 2,      // A GEMM by it gives logits, of any loss.
@@ -53,9 +53,10 @@ struct hec_param {
     const char *symbol; // Unique in the program: "attention.wq", "sparse.experts.w1", "embed".
     const char *path;   // Checkpoint name; "{}" stands for the repeat index, "{e}" for the expert:
                         // "layers.{}.attention.wq", "layers.{}.sparse.experts.{e}.w1".
-    struct hec_shape shape; // Of one layer. An expert's parameter starts with the expert dimension.
-    int64_t layers;         // 0: not under a repeat.
-    int64_t index_first;    // Iteration of layer i: index_first + i * index_stride.
+    struct hec_shape
+        shape;      // Shape of one layer. An expert's parameter starts with the expert dimension.
+    int64_t layers; // 0: not under a repeat.
+    int64_t index_first; // Iteration of layer i: index_first + i * index_stride.
     int64_t index_stride;
     enum hec_init init;
     double init_value;    // Standard deviation (normal) or theta (rope).
@@ -68,7 +69,7 @@ struct hec_param {
     bool
         muon; // A matrix that Muon moves where train.optimizer = muon: by its role, or as its group says.
     double lr_scale;                 // Factor of the learning rate; 0: none.
-    double decay_rate;               // Of the group, where it decays; 0: the optimizer's.
+    double decay_rate;               // Decay of the group, where it decays; 0: the optimizer's.
     const struct hec_moe *expert_of; // The moe whose chunk it belongs to, or NULL.
     struct hec_span at;
 };
@@ -112,13 +113,13 @@ struct hec_node {
     int index;                     // HEC_NODE_CARRIED, HEC_NODE_ARGUMENT: which one
     struct {
         double eps, scale; // scale 0: 1 / sqrt(A).
-        double cap;        // Of scores; 0: none.
+        double cap;        // Cap of scores; 0: none.
         int64_t over;      // Norms, softmax: how many trailing dims, at least 1.
         int64_t window;    // 0: none.
         int64_t chunk;     // 0: none.
         double rate;       // Dropout: more than 0, less than 1,
         int64_t number;    // and its number among all calls.
-        int64_t begin;     // Of a slice.
+        int64_t begin;     // Beginning of a slice.
         int64_t end;       // The token that ends documents.
         bool documents; // Attention stays in documents: the operand behind v says where they begin.
         bool causal, interleaved;
@@ -126,7 +127,7 @@ struct hec_node {
 };
 
 // Nodes and loops in the order of evaluation; every node of the body is listed exactly once, after
-// its operands. Arguments are not listed: the unit or the loop names them. What a loop leaves
+// its operands. Arguments are not listed: the unit or the loop names them. A value that a loop leaves
 // behind (HEC_NODE_CARRIED) is listed after it.
 struct hec_item {
     const struct hec_node *node; // Exactly one of the two is set.
@@ -157,7 +158,7 @@ enum hec_unit_kind { HEC_UNIT_MODEL, HEC_UNIT_BLOCK, HEC_UNIT_MOE };
 // One call site of a block or moe, with its own parameters; or the model.
 struct hec_unit {
     enum hec_unit_kind kind;
-    const char *name;   // Of the definition: "attention".
+    const char *name;   // Name of the definition: "attention".
     const char *symbol; // Unique: "attention", "attention.1".
     int arguments;
     const struct hec_node *const *argument;
@@ -200,7 +201,7 @@ struct hec_moe {
     enum hec_group_score group_score;
     enum hec_score score;
     enum hec_weight weight;
-    bool weight_on_input; // Of the experts; else on their output.
+    bool weight_on_input; // The weight multiplies the experts' input; else their output.
     double scale;
     double jitter;   // 0: none.
     double capacity; // 0: dropless.
@@ -226,9 +227,9 @@ struct hec_setting {
 struct hec_named_loss {
     const char *name; // "mtp"
     double weight;
-    double temperature;             // Of teacher entries; 0: tokens are predicted.
+    double temperature; // Temperature of a loss against teacher entries; 0: tokens are predicted.
     const struct hec_node *logits;  // [T, V]
-    const struct hec_node *targets; // Of function `ahead`; NULL: those of the model's own logits.
+    const struct hec_node *targets; // From function `ahead`; NULL: those of the model's own logits.
     int64_t ahead;                  // Position t predicts token t + ahead.
     struct hec_span at;
 };

@@ -23,7 +23,7 @@ struct hec_scan {
     struct hec_diag *diag;
     const struct hec_source *source;
     void *flex;
-    uint32_t line, column; // Of the next character.
+    uint32_t line, column; // Place of the next character.
 
     int depth;             // Open ( and [.
     bool ends;             // The last token can end a statement.
@@ -47,7 +47,7 @@ enum { HEC_WORD_NEWLINE = 1 }; // No token has this number.
 
 // Reads "4Ki", "80GB", "450GB/s". Returns false when the unit is unknown.
 bool hec_number_read(const char *text, struct hec_number *number);
-// The same of a whole number, with any unit or none, up to 2^53: what counts among the settings are read by.
+// The same for a whole number, with any unit or none, up to 2^53: reads the counts among the settings.
 bool hec_count_read(const char *text, int64_t *count);
 
 // Whole numbers in digits, others as short as they read back to the same.

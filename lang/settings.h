@@ -35,10 +35,10 @@ struct hec_setting_row {
     enum hec_measure measure; // Unit that a number must have (counts may have HEC_BYTES, too).
     const char *values;       // Choices, separated by '|'; of a number, words in its place.
     const char *standard;     // Default, as text.
-    double smallest, largest; // Of a number; largest 0: no limit.
+    double smallest, largest; // Bounds of a number; largest 0: no limit.
     int position;             // As an argument without a name of its parent: 1 is the first. Or 0.
     const char *of;           // Choices of the parent it belongs to, separated by '|'; NULL: all.
-    const char *text;         // What it means, one line.
+    const char *text;         // Its meaning, one line.
 };
 
 extern const struct hec_setting_row hec_setting_rows[HEC_KEYS];

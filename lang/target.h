@@ -1,4 +1,4 @@
-// What targets lack, by their names.
+// Settings that targets lack, by their names.
 #ifndef HECATE_LANG_TARGET_H
 #define HECATE_LANG_TARGET_H
 

@@ -10,7 +10,7 @@
 #include "lang/base/source.h"
 #include "lang/base/vec.h"
 
-// What a quantity measures. Values are kept in the base unit: bytes, seconds, bytes/s, FLOP/s.
+// The quantity that a unit measures. Values are kept in the base unit: bytes, seconds, bytes/s, FLOP/s.
 enum hec_measure {
     HEC_PLAIN,
     HEC_BYTES,
@@ -45,7 +45,7 @@ enum hec_operator {
     HEC_OP_NEG,
 };
 
-enum { HEC_DEPTH_MAX = 500 }; // Of an expression: what walks it is recursive.
+enum { HEC_DEPTH_MAX = 500 }; // Depth of an expression: its walkers are recursive.
 
 enum hec_expr_kind {
     HEC_EXPR_NAME,   // text
@@ -75,10 +75,10 @@ struct hec_expr {
     enum hec_expr_kind kind;
     struct hec_span at;
     const char *text;
-    struct hec_span text_at; // Of a call's callee, a field's name, an operator.
+    struct hec_span text_at; // Text of a call's callee, a field's name, an operator.
     struct hec_number number;
     bool truth;
-    int depth; // Of the tree below: the parser keeps it within HEC_DEPTH_MAX.
+    int depth; // Depth of the tree below: the parser keeps it within HEC_DEPTH_MAX.
     enum hec_operator operation;
     struct hec_expr *left, *right;
     struct hec_arguments arguments;
@@ -131,8 +131,9 @@ struct hec_stmt {
     struct hec_span at;
     const char *name; // Assigned variable, repeat's, or the loss.
     struct hec_span name_at;
-    struct hec_expr *value; // Assigned, returned, repeat's bound, if's condition, what a loss is.
-    struct hec_arguments options; // Of a loss.
+    struct hec_expr
+        *value; // Assigned, returned, repeat's bound, if's condition, a loss's expression.
+    struct hec_arguments options; // Options of a loss.
     struct hec_variables params;
     struct hec_stmts body;
     struct hec_stmts otherwise; // `else if` is an `if` in here.

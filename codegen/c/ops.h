@@ -1,4 +1,4 @@
-// What the families of operations offer to the table (printer.c).
+// Functions of the families of operations for the table (printer.c).
 #ifndef HECATE_CODEGEN_C_OPS_H
 #define HECATE_CODEGEN_C_OPS_H
 

@@ -1,10 +1,10 @@
-// What kernels of loops share: their names, their pointers, and how an element gets a number.
+// Shared by kernels of loops: their names, their pointers, and the way an element gets a number.
 #ifndef HECATE_CODEGEN_CUDA_STORE_H
 #define HECATE_CODEGEN_CUDA_STORE_H
 
 #include "codegen/cuda/loop.h"
 
-// What the loop of `op` is called after: its first result, or else what it does.
+// The name of the loop of `op`: its first result, or else its operation.
 const char *hec_cuda_base(struct hec_emitter *e, MlirOperation op);
 
 // Adds a pointer to a value, called like it. Returns its index.

@@ -6,9 +6,9 @@
 
 #include "codegen/driver/options.h"
 
-// What a program needs beside the runtime and the kernels of the CPU.
+// Libraries that a program needs beside the runtime and the kernels of the CPU.
 struct hec_cc {
-    const char *ranks; // What joins it with the others, "mpi" or "tcp"; NULL: it is the only one.
+    const char *ranks; // Its transport to the others, "mpi" or "tcp"; NULL: it is the only one.
     const char *const
         *link; // Objects and libraries before the runtime's, ended by NULL; NULL: none.
 };
@@ -20,7 +20,7 @@ struct hec_cc {
 int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, const struct hec_cc *how,
                const char *source, const char *output);
 
-// What joins the ranks of the emitted C in the file `source`, as in struct hec_cc; and whether it is for a GPU.
+// The transport between ranks of the emitted C in the file `source`, as in struct hec_cc; and whether it is for a GPU.
 const char *hec_cc_ranks(const char *source);
 bool hec_cc_needs_nvcc(const char *source);
 

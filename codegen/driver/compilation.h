@@ -1,4 +1,4 @@
-// One compilation under way: what its stages share. Private to the driver.
+// The state of one compilation, which its stages share. Private to the driver.
 #ifndef HECATE_CODEGEN_DRIVER_COMPILATION_H
 #define HECATE_CODEGEN_DRIVER_COMPILATION_H
 
@@ -24,7 +24,7 @@ struct hec_compilation {
     MlirOperation module;
     struct hec_program *program;
     int from, to;     // Stages.
-    const char *name; // Of the model.
+    const char *name; // Name of the model.
     const struct hec_plan_tuned
         *tuned;        // By --autotune; NULL: it was not asked, or had nothing to choose.
     bool write_failed; // A file of --save-temps could not be written; complained of.

@@ -5,7 +5,7 @@
 // From now on a failed assert, abort or crash is reported as an internal error. `argv` stays valid.
 void hec_crash_guard(int argc, char **argv);
 
-// What works on the module next, and the last stage it has passed: a literal or otherwise lasting.
+// The next user of the module, and the last stage it has passed: a literal or otherwise lasting.
 void hec_crash_progress(const char *doing, const char *stage);
 
 // Reports an internal error and ends the process with status 70. Runs hecatec again with the same

@@ -1,4 +1,4 @@
-// What a compilation ends with: a report, C, or a program.
+// The end of a compilation: a report, C, or a program.
 #ifndef HECATE_CODEGEN_DRIVER_FINISH_H
 #define HECATE_CODEGEN_DRIVER_FINISH_H
 

@@ -1,4 +1,4 @@
-// config.json of a folder of Hugging Face's. Not trusted: what is wrong is told with its line.
+// config.json of a Hugging Face folder. Not trusted: faults are reported with their line.
 #ifndef HECATE_CODEGEN_DRIVER_HF_CONFIG_H
 #define HECATE_CODEGEN_DRIVER_HF_CONFIG_H
 
@@ -8,7 +8,7 @@
 
 #include "lang/base/arena.h"
 
-// A key of a family's, and what stands for it, as JSON, where the file says nothing.
+// A key of a family's, and its default, as JSON, for files without it.
 struct hec_hf_key {
     const char *name;
     const char *absent; // Where it is not there; NULL: it must be.
@@ -20,11 +20,11 @@ struct hec_hf_config {
     const char *path;
     char *text;
     json_t *file,
-        *root; // What the file holds, and the object of it that describes the model: the same, or a part.
+        *root; // The content of the file, and the object of it that describes the model: the same, or a part.
     const char *root_key;          // NULL: the same.
     json_t *section;               // Keys are looked up in it: the root, or an object in it.
     const char *section_key;       // NULL: the root.
-    const struct hec_hf_key *keys; // Of the root, ended by one without a name; NULL: any.
+    const struct hec_hf_key *keys; // Keys of the root, ended by one without a name; NULL: any.
     json_t *standing; // Values that stand for keys of the root, as they were asked for.
     bool sound;       // Nothing was refused so far.
 };
@@ -33,7 +33,7 @@ struct hec_hf_config {
 bool hec_hf_open(struct hec_hf_config *config, struct hec_arena *arena, const char *path);
 void hec_hf_close(struct hec_hf_config *config);
 
-// From here on the root has these keys and no others: what is not listed is as if it were not there. False, after a
+// From here on the root has these keys and no others: unlisted keys are as if they were not there. False, after a
 // complaint of each: some must be there, and are not.
 bool hec_hf_set_keys(struct hec_hf_config *config, const struct hec_hf_key *keys);
 
@@ -46,8 +46,8 @@ bool hec_hf_has(struct hec_hf_config *config, const char *key);
 // Whether the file says something other than null. It is refused that it does not.
 bool hec_hf_need(struct hec_hf_config *config, const char *key);
 
-// Values, or what stands for them; `otherwise` where there is neither. Another kind of value, or a count that is none
-// from 1 to 2^31, is refused. A count without `otherwise` (0), or a text with NULL, must be there. What is refused is
+// Values, or their defaults; `otherwise` where there is neither. Another kind of value, or a count that is none
+// from 1 to 2^31, is refused. A count without `otherwise` (0), or a text with NULL, must be there. A refused value is
 // 1, or `otherwise`.
 int64_t hec_hf_count(struct hec_hf_config *config, const char *key, int64_t otherwise);
 double hec_hf_number(struct hec_hf_config *config, const char *key, double otherwise);
@@ -64,7 +64,7 @@ bool hec_hf_descend(struct hec_hf_config *config, const char *key);
 bool hec_hf_enter(struct hec_hf_config *config, const char *key);
 void hec_hf_leave(struct hec_hf_config *config);
 
-// Refuses the value of a key: "config.json:12:3: error: ..."; where the file does not have it, what stands for it is
+// Refuses the value of a key: "config.json:12:3: error: ..."; where the file does not have it, the default is
 // named.
 void hec_hf_refuse(struct hec_hf_config *config, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

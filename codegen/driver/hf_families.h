@@ -1,4 +1,4 @@
-// The families whose config.json is known: what each does that it does not say, and its keys. Data alone: hf_read.c
+// The families whose config.json is known: facts of each that its file does not state, and its keys. Data alone: hf_read.c
 // reads by it.
 #ifndef HECATE_CODEGEN_DRIVER_HF_FAMILIES_H
 #define HECATE_CODEGEN_DRIVER_HF_FAMILIES_H
@@ -8,10 +8,10 @@
 #include "codegen/driver/hf_config.h"
 #include "codegen/driver/hf_model.h"
 
-// What a family does that its config.json does not say.
+// Facts of a family that its config.json does not state.
 struct hec_hf_family {
     const char *name;
-    // Ended by a key without a name. What is not listed is no key of the family, and is not obeyed.
+    // Ended by a key without a name. An unlisted key is no key of the family, and has no effect.
     const struct hec_hf_key *keys;
     const char
         *experts[2]; // Keys that say how many: its name, and one that transformers takes for it.

@@ -1,4 +1,4 @@
-// What a config.json of Hugging Face's says of a model, as far as the language can say it, and the model as text.
+// The model that a config.json of Hugging Face's describes, as far as the language can express it, and the model as text.
 #ifndef HECATE_CODEGEN_DRIVER_HF_MODEL_H
 #define HECATE_CODEGEN_DRIVER_HF_MODEL_H
 
@@ -8,7 +8,7 @@
 #include "codegen/driver/hf_config.h"
 #include "codegen/text/writer.h"
 
-#define HEC_HF_WINDOWED "sliding_attention" // Of layer_types.
+#define HEC_HF_WINDOWED "sliding_attention" // A word of layer_types.
 
 // Attention of which most layers see the positions of a chunk, and rotate; the others see all, and know no positions (Llama 4).
 struct hec_hf_local {
@@ -22,7 +22,7 @@ struct hec_hf_local {
 // Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434): ranks of the latent vectors, widths of parts of heads.
 struct hec_hf_latent {
     int64_t query_rank; // 0: queries have no latent vector.
-    int64_t rank;       // Of keys and values; 0: attention is not latent.
+    int64_t rank;       // Rank of keys and values; 0: attention is not latent.
     int64_t plain, turned, value;
     double mscale; // Its square is a factor of the scores.
 };
@@ -33,22 +33,22 @@ enum hec_hf_norm { HEC_HF_NO_NORM, HEC_HF_NORM_HEADS, HEC_HF_NORM_ALL, HEC_HF_NO
 struct hec_hf_model {
     const char *family;
     int64_t vocabulary, width, layers, positions;
-    int64_t heads, groups, head_width; // Of attention.
+    int64_t heads, groups, head_width; // Sizes of attention.
     struct hec_hf_latent latent;       // In place of groups and head_width.
     struct hec_hf_local local;
     bool interleaved;      // Rotates neighbouring elements.
-    enum hec_hf_norm norm; // Of queries and keys: of each head, or of all together.
+    enum hec_hf_norm norm; // Norm of queries and keys: of each head, or of all together.
     bool bias_qkv, bias_out, sinks;
-    double clip;         // Of queries, keys and values; 0: none.
+    double clip;         // Clips queries, keys and values; 0: none.
     int64_t window;      // 0: none.
     int64_t window_from; // The first layer with it,
     json_t *layer_types; // where these do not say which layers have it; borrowed, may be NULL.
     double eps, theta;
-    double partial;      // Of the width of a head, what rope rotates.
+    double partial;      // The part of a head's width that rope rotates.
     int64_t rotated;     // The same in elements, the first ones.
-    const char *scaling; // Of rope, as the language writes it; NULL: none.
+    const char *scaling; // Scaling of rope, as the language writes it; NULL: none.
     const char *act;     // "silu"
-    // Of experts whose GEMMs are clamped, and have biases as the router has: the largest value, and a factor in the sigmoid.
+    // For experts whose GEMMs are clamped, and have biases as the router has: the largest value, and a factor in the sigmoid.
     double limit, alpha; // 0: not so.
     int64_t experts, topk, expert_width;
     int64_t shared_width; // 0: no shared expert.
@@ -60,14 +60,14 @@ struct hec_hf_model {
     int64_t expert_groups, topk_groups;
     double scale, jitter, aux;
     int64_t sparse_step, dense_first,
-        dense_width;      // Of every sparse_step layers the last is sparse, but of the first ones.
+        dense_width;      // Every sparse_step-th layer is sparse, but for the first ones.
     json_t *dense_layers; // Numbers of layers that are not; borrowed, may be NULL.
     bool predictor;       // There is a layer more, which predicts a token after the next one,
     bool predictor_there; // and the folder has its weights, if it has any.
     bool tied, bf16;
 };
 
-// Reads the model; what the language cannot say is refused. False: something was.
+// Reads the model; refuses parts that the language cannot express. False: something was refused.
 bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model);
 
 // Writes it as the text of a .moe file.

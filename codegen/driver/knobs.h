@@ -9,7 +9,7 @@
 
 enum { HEC_KNOBS = 13, HEC_KNOB_POLICY = HEC_KNOBS - 1, HEC_KNOB_VALUES = 8 };
 
-// NULL ends the values. Of `times` the values are shares of what the model's own choice is.
+// NULL ends the values. With `times` the values are shares of the model's own choice.
 struct hec_knob {
     const char *key;
     const char *value[HEC_KNOB_VALUES];

@@ -14,9 +14,9 @@ struct hec_measured {
     const char *const *set; // [count] "KEY=VALUE"; these count after those of the command line.
     int count;
     double simulated; // us of a token.
-    // What comes of it.
+    // The result.
     const char *failed; // Why it could not be built or run; NULL: it ran in every round.
-    double us;          // Of a token, the median of the rounds.
+    double us;          // Time of a token, the median of the rounds.
     double ratio, least,
         most; // Its time over that of the first that ran, of rounds: median, least and most.
 };

@@ -8,7 +8,7 @@
 // Steps of a run; the first of them have no forecast yet, and touch memory for the first time.
 enum { HEC_MEASURE_STEPS = 15, HEC_MEASURE_LEFT_OUT = 5 };
 
-// What all runs of a comparison have in common. Its files lie beside the output, where all machines of a job see them.
+// Common to all runs of a comparison. Its files lie beside the output, where all machines of a job see them.
 struct hec_measure_bed {
     struct hec_arena *arena;
     const struct hec_options *options;
@@ -24,7 +24,7 @@ struct hec_measure_bed {
 // Looks whether the command line `bed->launch` starts something; false after a complaint.
 bool hec_measure_can_launch(const struct hec_measure_bed *bed);
 
-// Makes the files that programs read: tokens, and the last iterations of --profile. `of`: what a simulation of the model said.
+// Makes the files that programs read: tokens, and the last iterations of --profile. `of`: the result of the model's simulation.
 // False after a complaint. hec_measure_clear removes them.
 bool hec_measure_prepare(struct hec_measure_bed *bed, const struct hec_step_score *of);
 void hec_measure_clear(struct hec_measure_bed *bed);

@@ -12,7 +12,7 @@ struct hec_texts {
     HEC_VEC(const char *) text;
 };
 
-// What the command line said; NULL and false where it said nothing.
+// The command line; NULL and false for missing options.
 struct hec_options {
     const char *input;
     const char *output;
@@ -54,7 +54,7 @@ bool hec_options_parse(struct hec_arena *arena, int argc, char **argv, struct he
 // The command line that hec_options_parse reads `options` from, without the program's name. `arena` has the words.
 struct hec_texts hec_options_words(const struct hec_options *options, struct hec_arena *arena);
 
-// What --help prints.
+// The text of --help.
 void hec_options_help(FILE *out);
 
 #endif

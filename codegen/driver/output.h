@@ -1,5 +1,5 @@
 // Files that hecatec writes: under a temporary name first, then renamed, so that nothing is ever half
-// written; whatever is temporary disappears when the process ends, by a signal, too.
+// written; temporary files disappear when the process ends, by a signal, too.
 #ifndef HECATE_CODEGEN_DRIVER_OUTPUT_H
 #define HECATE_CODEGEN_DRIVER_OUTPUT_H
 

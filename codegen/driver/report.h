@@ -7,7 +7,7 @@
 
 struct hec_reporter {
     struct hec_diag *diag;
-    struct hec_sources sources; // Of the places that were named so far.
+    struct hec_sources sources; // The places that were named so far.
     bool muted;                 // Counts nothing, keeps nothing.
 };
 

@@ -1,4 +1,4 @@
-// The passes of a compilation, and what is printed and saved after each of them.
+// The passes of a compilation, and prints and saves after each of them.
 #ifndef HECATE_CODEGEN_DRIVER_RUN_PASSES_H
 #define HECATE_CODEGEN_DRIVER_RUN_PASSES_H
 

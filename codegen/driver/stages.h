@@ -1,4 +1,4 @@
-// Stages by name: what --compile-to, --compile-from and --print-ir-after mean.
+// Stages by name: the values of --compile-to, --compile-from and --print-ir-after.
 #ifndef HECATE_CODEGEN_DRIVER_STAGES_H
 #define HECATE_CODEGEN_DRIVER_STAGES_H
 

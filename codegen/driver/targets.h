@@ -1,4 +1,4 @@
-// The targets of hecatec, and what prints their programs.
+// The targets of hecatec, and their printers.
 #ifndef HECATE_CODEGEN_DRIVER_TARGETS_H
 #define HECATE_CODEGEN_DRIVER_TARGETS_H
 

@@ -10,7 +10,7 @@ struct hec_trial {
     int count;
     int64_t steps;
     bool coarse;
-    // What comes of it.
+    // The result.
     bool ended; // False: there was no time for it.
     bool sound; // False: the model, the planner or the cluster do not allow the settings.
     struct hec_step_score score;
@@ -24,7 +24,7 @@ struct hec_trial_watch {
 };
 
 // Compiles the model of `options` with the settings of each trial, and simulates it: side by side, in as many processes as this one
-// may use processors, at most 8. Says nothing. What comes of a trial depends neither on the others nor on how many there are at a time;
+// may use processors, at most 8. Prints nothing. The result of a trial depends neither on the others nor on how many there are at a time;
 // but those that have not ended at `watch->stop` are given up.
 void hec_trials(const struct hec_options *options, struct hec_trial *trial, int count,
                 const struct hec_trial_watch *watch);

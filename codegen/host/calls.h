@@ -4,7 +4,7 @@
 
 #include "codegen/host/printer.h"
 
-// What prints operations of this kind; NULL: the target's printer does.
+// The printer of operations of this kind; NULL: the target's printer prints them.
 hec_emit_op *hec_host_op(enum hec_op op);
 
 // Prints nothing: symbols and values that have their memory already.

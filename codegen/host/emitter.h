@@ -19,7 +19,7 @@ struct hec_field {
     const char *name;
     const char *base; // Its value's name.
     const char *dims; // "[batch, T]"
-    const char *type; // Of an element, in C.
+    const char *type; // Type of an element, in C.
     int64_t offset;
 };
 

@@ -1,4 +1,4 @@
-// What elementwise operations compute, as C: the same text whatever the loop around it, on a processor or on a
+// The arithmetic of elementwise operations as C: the same text for any loop around it, on a processor or on a
 // device.
 #ifndef HECATE_CODEGEN_HOST_EXPRESSION_H
 #define HECATE_CODEGEN_HOST_EXPRESSION_H
@@ -9,10 +9,10 @@
 // The tensors of a loop's body at the current element: "x[r * D + j]", or a number in a variable.
 struct hec_elements {
     const char *input[HEC_FUSED_VALUES];  // In the order of the operation's inputs.
-    const char *output[HEC_FUSED_VALUES]; // Of its outputs.
+    const char *output[HEC_FUSED_VALUES]; // Names of its outputs.
     bool adds[HEC_FUSED_VALUES];          // The output is added to.
     const char *rounds
-        [HEC_FUSED_VALUES]; // What rounds a number for the output; NULL: it is kept as computed.
+        [HEC_FUSED_VALUES]; // Functions that round a number for the output; NULL: it is kept as computed.
 };
 
 // The statement of one elementwise operation: "y[j] = x[j] * w[j];". At most 4 inputs.

@@ -7,7 +7,7 @@
 
 struct hec_function *hec_function_begin(struct hec_emitter *e, const char *name,
                                         MlirStringRef group);
-// A function whose temporaries are those of the current one: what a GEMM does with a block.
+// A function whose temporaries are those of the current one: the work of a GEMM on a block.
 struct hec_function *hec_function_begin_block(struct hec_emitter *e);
 // A function for a device, which knows nothing but its parameters.
 struct hec_function *hec_function_begin_device(struct hec_emitter *e);
@@ -23,7 +23,7 @@ void hec_scope_leave(struct hec_emitter *e);
 
 // The name that a temporary for the value has, made unique; empty: it has none.
 MlirStringRef hec_temporary_name(MlirValue value);
-// Makes a value a temporary of the current function, whoever mentions it first.
+// Makes a value a temporary of the current function, at its first mention.
 void hec_own(struct hec_emitter *e, MlirValue value);
 // A pointer to the value's first element, declared first where it is a local variable. "NULL" for
 // a value without memory.

@@ -12,7 +12,7 @@ struct hec_nest hec_part_nest(const struct hec_parts *parts, int index);
 const char *hec_part_index(struct hec_emitter *e, const struct hec_nest *nest,
                            const struct hec_parts *parts, int index);
 
-// What stands in the whole where there is no part: the loops over all of it.
+// Stands for the whole where there is no part: the loops over all of it.
 struct hec_nest hec_whole_nest(const struct hec_parts *parts);
 
 #endif

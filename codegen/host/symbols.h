@@ -1,4 +1,4 @@
-// The symbols of the module: parameters, sets and slots; their names in the program, and what they say
+// The symbols of the module: parameters, sets and slots; their names in the program, and their knowledge
 // of each other.
 #ifndef HECATE_CODEGEN_HOST_SYMBOLS_H
 #define HECATE_CODEGEN_HOST_SYMBOLS_H
@@ -7,12 +7,13 @@
 
 // Symbol operations of one kind, in the module's order. Free `op`.
 struct hec_ops hec_symbols(struct hec_emitter *e, enum hec_op kind);
-const char *hec_member(struct hec_emitter *e, MlirOperation symbol); // Of struct param or saved.
+const char *hec_member(struct hec_emitter *e,
+                       MlirOperation symbol); // Member of struct param or saved.
 bool hec_in_set(MlirOperation param);
 MlirOperation hec_set_of(struct hec_emitter *e, MlirOperation param); // Null: none.
 // Whether GEMMs read a bf16 copy of a parameter; of a set: of one of its experts' parameters.
 bool hec_is_rounded(struct hec_emitter *e, MlirOperation symbol);
-bool hec_has_rounded(struct hec_emitter *e);                       // Of any.
+bool hec_has_rounded(struct hec_emitter *e);                       // Whether any parameter has one.
 const char *hec_experts(struct hec_emitter *e, MlirOperation set); // The constant for its experts.
 // The slot in which `set` keeps its loads, and the set of such a slot; null: there is none.
 MlirOperation hec_loads_of(struct hec_emitter *e, MlirOperation set);

@@ -21,7 +21,7 @@ struct hec_taken {
 struct hec_idents {
     struct hec_arena *arena;
     const struct hec_idents *outer;
-    bool members; // Of a struct: they cannot clash with functions.
+    bool members; // Members of a struct: they cannot clash with functions.
     HEC_VEC(struct hec_taken) taken;
     int *bucket, buckets; // A hash table: 1 + index of `taken`, 0: none.
 };

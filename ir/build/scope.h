@@ -1,4 +1,4 @@
-// The function that is being built, and what every file of this folder needs of it: places of the
+// The function that is being built, and the context of every file of this folder: places of the
 // source, names, types.
 #ifndef HECATE_IR_BUILD_SCOPE_H
 #define HECATE_IR_BUILD_SCOPE_H
@@ -6,7 +6,7 @@
 #include "ir/build/build.h"
 #include "ir/op.h"
 
-// What layers add up for the loss. A null value: no layer has any.
+// The sum over layers for the loss. A null value: no layer has any.
 enum hec_sum {
     HEC_SUM_AUXILIARY, // Losses of one layer.
     HEC_SUM_MEANS,     // Mean scores and fractions of layers that have one loss together.
@@ -18,7 +18,7 @@ struct hec_sums {
     MlirValue of[HEC_SUMS];
 };
 
-// Result of a call: the value, and what the unit's layers add up.
+// Result of a call: the value, and the sums of the unit's layers.
 struct hec_called {
     MlirValue value;
     struct hec_sums sums;
@@ -39,10 +39,10 @@ struct hec_build {
         symbol; // struct hec_param -> its moe.param, hec_moe -> its moe.set, hec_named_loss -> its moe.slot
     struct hec_map loads; // struct hec_moe -> the moe.slot of its loads
     // Builds the function of a unit and a call of it (unit.h). Bodies hold calls and calls have bodies:
-    // what a unit is built from reaches it by this.
+    // files that build a unit reach it by this.
     struct hec_called (*call)(struct hec_scope *scope, const struct hec_unit *unit, int operands,
                               const MlirValue *operand);
-    MlirValue targets; // Of @forward: the token behind each.
+    MlirValue targets; // Targets of @forward: the token behind each.
     bool failed;       // An error was reported; values may be null from there on.
 };
 
@@ -52,7 +52,7 @@ struct hec_scope {
     struct hec_builder b;
     MlirOperation func;
     MlirValue layer;      // Null when not under a repeat.
-    struct hec_sums sums; // Of the layers so far.
+    struct hec_sums sums; // Sums of the layers so far.
 
     // Bodies of experts work on all rows of all experts: [rows, D] instead of [batch, T, D].
     const struct hec_moe *expert_of; // Or NULL.

@@ -1,4 +1,4 @@
-// What layers add up for the loss.
+// The sums over layers for the loss.
 #ifndef HECATE_IR_BUILD_SUMS_H
 #define HECATE_IR_BUILD_SUMS_H
 

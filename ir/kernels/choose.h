@@ -1,4 +1,4 @@
-// What the families of kernels share: a function for each operation that says which kernel computes it.
+// Shared by the families of kernels: a function for each operation that chooses its kernel.
 #ifndef HECATE_IR_KERNELS_CHOOSE_H
 #define HECATE_IR_KERNELS_CHOOSE_H
 

@@ -12,7 +12,7 @@ enum hec_contract_form {
 
 // The matrix of the right operand of the forward GEMM, K x N, keeps its letters in all three
 // forms: NT is the gradient of NN's left operand, TN that of its right one. Each group of dimensions
-// may be empty (size 1). Of a GEMM by expert, `m` is [rows] and the expert dimension is in none; what is gathered
+// may be empty (size 1). In a GEMM by expert, `m` is [rows] and the expert dimension is in none; a gathered operand
 // counts as the rows that it becomes.
 struct hec_contract {
     enum hec_contract_form form;

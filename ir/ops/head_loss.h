@@ -1,4 +1,4 @@
-// What is known of a head with its loss (moe.linear_cross_entropy), beside its traits.
+// Facts of a head with its loss (moe.linear_cross_entropy), beside its traits.
 #ifndef HECATE_IR_OPS_HEAD_LOSS_H
 #define HECATE_IR_OPS_HEAD_LOSS_H
 

@@ -1,4 +1,4 @@
-// A tensor and parts of it along one dimension: what moe.slice, moe.slice_grad and moe.concat move.
+// A tensor and parts of it along one dimension, for moe.slice, moe.slice_grad and moe.concat.
 #ifndef HECATE_IR_OPS_PARTS_H
 #define HECATE_IR_OPS_PARTS_H
 

@@ -1,4 +1,4 @@
-// What the operation families in this folder share: expected types, gradient rules, costs.
+// Shared by the operation families in this folder: expected types, gradient rules, costs.
 #ifndef HECATE_IR_OPS_RULE_H
 #define HECATE_IR_OPS_RULE_H
 
@@ -6,7 +6,7 @@
 
 // ---- types
 
-// The value's type, taken apart. What is kept as bf16 counts as f32: rules know what is computed, ir/values.c how
+// The parts of the value's type. Values kept as bf16 count as f32: rules know the computed numbers, ir/values.c how
 // it is kept.
 struct hec_tensor hec_tensor_at(MlirValue value);
 
@@ -58,7 +58,7 @@ int hec_rule_attributes(MlirOperation op, const char *const *key, MlirNamedAttri
 
 // ---- costs
 
-double hec_io_bytes(MlirOperation op); // Of all tensor operands and results.
+double hec_io_bytes(MlirOperation op); // Bytes of all tensor operands and results.
 // `flops` per element of the first operand, or of the first result when that is larger.
 struct hec_cost hec_cost_per_element(MlirOperation op, double flops);
 

@@ -1,7 +1,7 @@
-// Targets: what a program is compiled for, as far as passes, proofs and the verifier have to know it.
+// Targets: the machines that programs are compiled for, as far as passes, proofs and the verifier have to know them.
 //
 // The module's attribute `target` names one: "cpu", or "cuda:sm_90a" with an architecture. No pass asks for
-// the name: what it needs to know is a field of the record.
+// the name: facts that it needs are fields of the record.
 #ifndef HECATE_IR_TARGET_TARGET_H
 #define HECATE_IR_TARGET_TARGET_H
 
@@ -14,21 +14,21 @@ struct hec_target {
         *architectures;       // That may stand behind "name:", with | between them; NULL: none may.
     const char *compiled_for; // Those that "name:all" is.
     int panel_columns; // Weights of GEMMs lie in panels of so many columns; 0: all lie as rows.
-    int align_bytes;   // Of everything in the arena, of every parameter and every copy of one.
-    bool apart;        // Tensors lie in a device's memory, where places of all experts take memory.
-    int64_t scratch_bytes; // Of that memory, for kernels.
+    int align_bytes; // Alignment of everything in the arena, of every parameter and every copy of one.
+    bool apart;      // Tensors lie in a device's memory, where places of all experts take memory.
+    int64_t scratch_bytes; // Bytes of that memory, for kernels.
     bool epilogues;        // Products call back for each block of their result.
     bool bf16_values; // With train.precision = bf16 tensors of tokens are kept as bf16, and GEMMs
                       // read them so; otherwise all is f32, and GEMMs round as they read.
     bool gathers; // Products of experts can read tokens' rows by a route: moe.gathered_contract.
-    bool swiglu;  // Two of them, and what gates one by the other, can be one: moe.swiglu.
+    bool swiglu;  // Two of them, and the loop that gates one by the other, can be one: moe.swiglu.
 };
 
 // The target that `text` names; NULL: there is none, or it has no such architecture.
 const struct hec_target *hec_target_find(MlirStringRef text);
 
 // The target of the module that `op` is or stands in: cpu, where it names none. The module must name one
-// that exists, which the verifier checks. Of an operation outside of modules: cpu.
+// that exists, which the verifier checks. For an operation outside of modules: cpu.
 const struct hec_target *hec_target_of(MlirOperation op);
 
 // Checks that the module's target exists and can do what the module's settings ask for; reports what not.

@@ -15,7 +15,7 @@ struct hk_adamw_rule {
     double grad_scale;  // Multiplies every gradient first: clipping, averaging.
     double correction1; // 1 - beta1^step, step counted from 1.
     double correction2; // 1 - beta2^step.
-    // NULL, or what is known only when the kernel runs: gradients are scaled by its scale, too, and where it has
+    // NULL, or numbers known only when the kernel runs: gradients are scaled by its scale, too, and where it has
     // stopped nothing happens.
     const struct hk_clipped *clipped;
 };

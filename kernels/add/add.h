@@ -1,4 +1,4 @@
-// add: what ranks send each other is summed up.
+// add: sums up messages of ranks.
 #ifndef HECATE_KERNELS_ADD_H
 #define HECATE_KERNELS_ADD_H
 

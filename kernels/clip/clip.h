@@ -9,7 +9,7 @@
 enum hk_step_is { HK_STEP_TAKEN, HK_STEP_SKIPPED, HK_STEP_STOPPED };
 
 struct hk_clipped {
-    double norm;     // Of the gradients.
+    double norm;     // Norm of the gradients.
     double scale;    // For them.
     int64_t skipped; // Steps in a row, this one included, with a number that was not finite.
     int64_t
@@ -27,7 +27,7 @@ HK_SCALAR double hk_clip_scale(double clip, double norm) {
 void hk_clip(struct hk_clipped *clipped, const double *sums, int64_t count, const float *numbers,
              int64_t numbered, double clip, int64_t skips);
 
-// What becomes of the step, of which a number may not be finite.
+// The outcome of the step, of which a number may not be finite.
 HK_SCALAR void hk_clip_decide(struct hk_clipped *clipped, bool finite, int64_t skips) {
     if (clipped->stopped == HK_STEP_STOPPED) return;
     clipped->skipped = finite ? 0 : clipped->skipped + 1;

@@ -8,7 +8,7 @@
 // One side of a copy. Row i has the number n = at[i], or i where `at` is NULL. It lies at rows + n / share * stride, its
 // weight at gates + n * gate_stride.
 struct hk_rows {
-    char *rows, *gates; // Of the side that is read nothing is written.
+    char *rows, *gates; // Nothing is written to the side that is read.
     const int32_t *at;
     int32_t share; // Numbers of one row, at least 1: the top-k choices of a token.
     size_t stride, gate_stride;

@@ -1,4 +1,4 @@
-// avx512: what AVX-512 has beyond arithmetic on vector types: each function is one instruction.
+// avx512: the instructions of AVX-512 beyond arithmetic on vector types: each function is one of them.
 //
 // In test builds with HECATE_WIDE it is plain C that computes what the instruction's documentation
 // says (HK_WIDE): the AVX-512 variants are then compiled for AVX2, their vectors still 64 bytes wide,

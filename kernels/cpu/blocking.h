@@ -16,7 +16,7 @@
 
 enum hk_precision { HK_F32, HK_F64, HK_BF16, HK_PRECISIONS };
 
-// Bounds: what the scratch of the GEMMs holds. Rows are whole tiles.
+// Bounds: the sizes of the GEMMs' scratch. Rows are whole tiles.
 enum {
     HK_TILE_ROWS = 6,
     HK_BLOCK_ROWS_MAX = 384,

@@ -1,5 +1,5 @@
 // observe: who wants to know what the kernels do. A public kernel reports every call: its name, its
-// sizes, what it costs, when it ran. Without an observer that is one branch.
+// sizes, its cost, and its time. Without an observer that is one branch.
 #ifndef HECATE_KERNELS_CPU_OBSERVE_H
 #define HECATE_KERNELS_CPU_OBSERVE_H
 
@@ -15,22 +15,23 @@ enum hk_kind {
     HK_KIND_ATTENTION // sdpa
 };
 
-// What a call does. `sizes` names the sizes, "m n k". When it begins with '~', the first of them is
-// what a router decides and differs from call to call, however alike the calls are.
+// Facts of a call. `sizes` names the sizes, "m n k". When it begins with '~', the first of them is
+// chosen by the router and differs from call to call, however alike the calls are.
 struct hk_work {
     enum hk_kind kind;
     const char *sizes;
     int64_t size[HK_DIMS_MAX];
     double flops; // A multiply-add is two. 0: not counted.
-    double bytes; // What has to be read and written once, wherever it lies.
+    double bytes; // Bytes that must be read and written once, in any memory.
 };
 
 struct hk_call {
     const char *name; // "matmul_nn", static; NULL: nobody observes.
     struct hk_work work;
-    int64_t start, end;  // Nanoseconds of hk_clock.
-    int64_t epilogue_ns; // Of these, in a GEMM's epilogue: mean over the threads of its team.
-    const char *line;    // Of the model, static, "tiny.moe:11"; NULL: nobody has said.
+    int64_t start, end; // Nanoseconds of hk_clock.
+    int64_t
+        epilogue_ns;  // The part of these in a GEMM's epilogue: mean over the threads of its team.
+    const char *line; // Line of the model, static, "tiny.moe:11"; NULL: unknown.
 };
 
 struct hk_observer {
@@ -45,9 +46,9 @@ void hk_observe(const struct hk_observer *observer);
 // Nanoseconds of a clock that never steps back.
 int64_t hk_clock(void);
 
-// What follows is for kernels.
+// The functions below are for kernels.
 
-extern _Thread_local int64_t hk_epilogue_ns_; // Of the call that is observed.
+extern _Thread_local int64_t hk_epilogue_ns_; // Epilogue time of the call that is observed.
 
 // Where the threads of a GEMM that this thread calls count what its epilogue takes; NULL: nobody
 // observes.

@@ -15,7 +15,7 @@
 
 #define HK_MULTIPLY_ADD(sum, x, y) ((sum) + (x) * (y))
 
-// What is computed serves as operand as it is.
+// A computed value serves as operand as it is.
 HK_INLINE vec vec_round(vec x) {
     return x;
 }

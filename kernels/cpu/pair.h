@@ -88,7 +88,7 @@ HK_INLINE void pack_weights(pair *panel, const hk_bf16 *from, int64_t row, int64
     }
 }
 
-// What follows turns weights: pairs of neighbouring rows become pairs of neighbouring columns.
+// The functions below turn weights: pairs of neighbouring rows become pairs of neighbouring columns.
 
 typedef int16_t words __attribute__((vector_size(HK_VECTOR_BYTES)));
 

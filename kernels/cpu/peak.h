@@ -9,7 +9,7 @@
 double hk_peak_f32(void);
 double hk_peak_f64(void);
 
-// Of GEMMs with bf16 operands; those of floats where the processor has none of its own.
+// For GEMMs with bf16 operands; those of floats where the processor has none of its own.
 double hk_peak_bf16(void);
 
 #endif

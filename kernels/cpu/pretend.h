@@ -14,7 +14,7 @@ struct hk_pretence {
     double product_flops;   // Per second: matmul, grouped.
     double attention_flops; // Per second: sdpa.
     double bytes;           // Per second, read and written.
-    double call_s;          // Of every call.
+    double call_s;          // Seconds of every call.
 };
 
 // From now on all public kernels called by any thread wait, but for those that decide where rows go,
@@ -22,7 +22,7 @@ struct hk_pretence {
 // `pretence` outlives its use.
 void hk_pretend(const struct hk_pretence *pretence);
 
-// What follows is for kernels.
+// The functions below are for kernels.
 
 extern const struct hk_pretence *hk_pretence_;
 

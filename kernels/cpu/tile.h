@@ -1,4 +1,4 @@
-// tile: the register tile under every GEMM, and what prepares its right operand.
+// tile: the register tile under every GEMM, and the preparation of its right operand.
 //
 // A tile is up to 6 rows by tile_columns of a result, held in registers while the depth passes.
 // The right operand is a block of panel: [depth][HK_PANEL], read with unit stride. With AVX-512
@@ -58,7 +58,7 @@ struct tile {
     int64_t x_tile;
     const operand *panel;
     int64_t depth;
-    // Of `out`, at most HK_PANEL. For a function of tile_of: whole strips, or less than one.
+    // Columns of `out`, at most HK_PANEL. For a function of tile_of: whole strips, or less than one.
     int64_t columns;
     enum hk_write write;
     // What will be needed next is brought into the second-level cache meanwhile, one cache line

@@ -1,4 +1,4 @@
-// cross_entropy_cuda: launchers of cross_entropy on CUDA devices, see cross_entropy.h and cuda/lane.h. What differs:
+// cross_entropy_cuda: launchers of cross_entropy on CUDA devices, see cross_entropy.h and cuda/lane.h. Differences:
 // tokens are summed in double in an order that depends on their number.
 #ifndef HECATE_KERNELS_CROSS_ENTROPY_CUDA_H
 #define HECATE_KERNELS_CROSS_ENTROPY_CUDA_H

@@ -27,7 +27,7 @@
 #define HKC_FAULT 0
 #endif
 
-// What is compiled for, as the build says; see lane.h.
+// The architectures of this build; see lane.h.
 #ifndef HKC_ARCHITECTURES
 #define HKC_ARCHITECTURES "sm_80 sm_90a sm_100 compute_80 compute_90"
 #endif

@@ -32,7 +32,7 @@ struct hkc_product {
     bool add; // To the result.
 };
 
-// What a lane's GEMMs may be computed by.
+// The choices for a lane's GEMMs.
 struct hkc_library {
     // Asks for the GEMM, on the lane. False: nothing was asked for; the own kernels compute it.
     bool (*product)(struct hkc_library *library, struct hkc_lane *lane,

@@ -1,4 +1,4 @@
-// Loops over elements as kernels: what the kernels of emitted programs include (codegen/cuda).
+// Loops over elements as kernels: included by the kernels of emitted programs (codegen/cuda).
 #ifndef HECATE_KERNELS_CUDA_LOOP_H
 #define HECATE_KERNELS_CUDA_LOOP_H
 

@@ -1,4 +1,4 @@
-// losses: what kernels of losses over the vocabulary share. A block for a token reads its logits once.
+// losses: shared by kernels of losses over the vocabulary. A block for a token reads its logits once.
 #ifndef HECATE_KERNELS_CUDA_LOSSES_H
 #define HECATE_KERNELS_CUDA_LOSSES_H
 

@@ -6,7 +6,7 @@
 // rows begin is read on the device. Every element is one sum in ascending order of the contracted
 // index, so neither the size of a tile nor who computes it changes a bit.
 //
-// What happens between shared memory and registers depends on the type of the values:
+// The work between shared memory and registers depends on the type of the values:
 // product_ffma.h for float, product_mma.h for bf16.
 #ifndef HECATE_KERNELS_CUDA_PRODUCT_H
 #define HECATE_KERNELS_CUDA_PRODUCT_H
@@ -84,7 +84,7 @@ template <class U, major M, int LINES, bool GATHERED, int APART> struct loader {
     static constexpr int BELOW = U::THREADS / PIECES;
     static constexpr int ALL = M == K_MAJOR ? LINES : DEPTH<U>;
     static constexpr int AT_LEAST_ONE = APART ? APART : 1; // A divisor.
-    const T *from;                                         // Of the next step.
+    const T *from;                                         // Source of the next step.
     const int32_t *list;                                   // From the thread's first line on.
     int64_t stride;
     int count, line, piece;
@@ -120,7 +120,7 @@ template <class U, major M, int LINES, bool GATHERED, int APART> struct loader {
         }
     }
 
-    // Begins to copy a step of which `left` terms exist; what does not exist becomes zeros.
+    // Begins to copy a step of which `left` terms exist; missing ones become zeros.
     HKC_DEVICE void step(unsigned char *to, int left) {
         const int lines = (M == K_MAJOR ? count : left) - line;
         const int values = (M == K_MAJOR ? left : count) - first_value();

@@ -1,4 +1,4 @@
-// GEMMs: what matmul and grouped ask of the device: one GEMM, or one of every expert.
+// GEMMs: the interface of matmul and grouped to the device: one GEMM, or one of every expert.
 #ifndef HECATE_KERNELS_CUDA_PRODUCTS_H
 #define HECATE_KERNELS_CUDA_PRODUCTS_H
 

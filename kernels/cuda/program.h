@@ -1,4 +1,4 @@
-// What an emitted program says of its own kernels: which devices they were compiled for, and whether this one is among them.
+// Facts of an emitted program's own kernels: the devices they were compiled for, and whether this one is among them.
 #ifndef HECATE_KERNELS_CUDA_PROGRAM_H
 #define HECATE_KERNELS_CUDA_PROGRAM_H
 

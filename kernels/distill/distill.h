@@ -5,7 +5,7 @@
 
 #include "kernels/types.h"
 
-// What a teacher says of the tokens of a call. A probability may stand in several entries of a row: they add up.
+// Teacher entries of the tokens of a call. A probability may stand in several entries of a row: they add up.
 struct hk_teacher {
     const int32_t *ids;     // [tokens, count], in [0, vocabulary).
     const float *log_probs; // [tokens, count], up to a number added to a row; -infinity: no entry.

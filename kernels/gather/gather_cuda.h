@@ -1,5 +1,5 @@
-// gather_cuda: launchers of gather on CUDA devices, see gather.h and cuda/lane.h. What differs: the table has at most
-// HKC_SCRATCH / 8 rows; it and its gradient are float, whatever the values.
+// gather_cuda: launchers of gather on CUDA devices, see gather.h and cuda/lane.h. Differences: the table has at most
+// HKC_SCRATCH / 8 rows; it and its gradient are float, for any type of values.
 #ifndef HECATE_KERNELS_GATHER_CUDA_H
 #define HECATE_KERNELS_GATHER_CUDA_H
 

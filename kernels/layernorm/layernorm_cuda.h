@@ -1,4 +1,4 @@
-// layernorm_cuda: launchers of layernorm on CUDA devices, see layernorm.h and cuda/lane.h. What differs: dgain and
+// layernorm_cuda: launchers of layernorm on CUDA devices, see layernorm.h and cuda/lane.h. Differences: dgain and
 // dbias sum rows in an order that depends on m and n.
 #ifndef HECATE_KERNELS_LAYERNORM_CUDA_H
 #define HECATE_KERNELS_LAYERNORM_CUDA_H

@@ -6,7 +6,7 @@
 
 #include "kernels/types.h"
 
-// What an expert of too many rows drops.
+// The rows that an expert with too many drops.
 enum hk_drop {
     HK_LOWEST,  // Those of the lowest gate weights; of equal ones the last.
     HK_POSITION // The last.

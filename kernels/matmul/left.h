@@ -5,7 +5,7 @@
 #include "kernels/cpu/blocking.h"
 #include "kernels/cpu/tile.h"
 
-// Squares turn `lanes` rows; what the last ones of a tile write beside it is overwritten by the next step, or
+// Squares turn `lanes` rows; a value that the last ones of a tile write beside it is overwritten by the next step, or
 // falls into the gap behind the tile.
 enum {
     turned_rows = (tile_rows + lanes - 1) / lanes * lanes,

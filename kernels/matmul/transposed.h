@@ -2,7 +2,7 @@
 //
 // nt needs one operand turned. Turning weights costs as much as eight rows of GEMMs with them. Here the
 // rows of C are turned instead and lie in the lanes; weights are read in place, each a scalar for all
-// lanes, and what comes out, A^T, is turned back. Every sum has the same terms in the same order as
+// lanes, and the result, A^T, is turned back. Every sum has the same terms in the same order as
 // with turned weights: the same bits.
 #ifndef HECATE_KERNELS_MATMUL_TRANSPOSED_H
 #define HECATE_KERNELS_MATMUL_TRANSPOSED_H

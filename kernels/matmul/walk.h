@@ -28,7 +28,7 @@ HK_INLINE bool is_large(const struct product *p, const struct hk_blocking *sizes
     return (int64_t)p->first[p->groups] * p->n * p->k >> sizes->team > 0;
 }
 
-// Who asks: thread 0 <= thread < threads of the team that shares the GEMM.
+// The asking thread: 0 <= thread < threads of the team that shares the GEMM.
 struct seat {
     int64_t thread, threads;
 };
@@ -45,7 +45,7 @@ struct walk {
     const struct product *p;
     bool of_weights;    // tn: the result's rows are those of B, the same for every expert.
     int64_t block_rows; // At most.
-    int64_t panels;     // Of the result.
+    int64_t panels;     // Panels of the result.
     int64_t next_expert, next_block;
     int64_t at, begin, end; // Cost: up to here, and this thread's share.
     int64_t expert, r0, r1, j0, j1;
@@ -59,7 +59,7 @@ HK_INLINE int64_t walk_blocks(const struct walk *w, int64_t e) {
     return parts(w->of_weights ? w->p->k : walk_rows(w, e), w->block_rows);
 }
 
-// Of one item of an expert, in rows.
+// Rows of one item of an expert.
 HK_INLINE int64_t walk_cost(const struct walk *w, int64_t e) {
     const int64_t rows = walk_rows(w, e);
     return (w->of_weights || rows == 0 ? rows : parts(rows, walk_blocks(w, e))) + item_cost;

@@ -1,4 +1,4 @@
-// muon: what of a step of Muon is no product: the momentum, sums and factors of matrices, and the update.
+// muon: the parts of a step of Muon that are no GEMM: the momentum, sums and factors of matrices, and the update.
 // Source: Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks".
 //
 // All arrays have `count` elements. Elementwise: layouts and their zero padding are unaffected.
@@ -8,14 +8,14 @@
 #include "kernels/clip/clip.h"
 #include "kernels/types.h"
 
-// What a step does, besides the matrix's own numbers.
+// The numbers of a step, besides the matrix's own.
 struct hk_muon_rule {
     double lr;
     double momentum;   // The share of it that stays.
     double norm_eps;   // Added to the norm that what becomes orthogonal is divided by.
     double decay;      // Decoupled: values shrink by lr * decay.
     double grad_scale; // Multiplies every gradient first: clipping, averaging.
-    // NULL, or what is known only when the kernel runs: gradients are scaled by its scale, too, and where it has
+    // NULL, or numbers known only when the kernel runs: gradients are scaled by its scale, too, and where it has
     // stopped values and momenta stay as they are.
     const struct hk_clipped *clipped;
 };

@@ -6,10 +6,10 @@
 #include "kernels/noise/noise.h"
 #include "kernels/noise/philox.h"
 
-// What a kernel makes of a random word, and its numbers for that.
+// The use that a kernel makes of a random word, and its numbers for that.
 typedef real hk_factor_fn(uint32_t word, double a, double b);
 
-// What a kernel's random words depend on, besides the row and the channel.
+// The key of a kernel's random words, besides the row and the channel.
 struct hk_stream {
     struct hk_noise noise;
     uint32_t layer,

@@ -5,7 +5,7 @@
 
 #include "kernels/types.h"
 
-// What the noise of a call depends on, besides layer, position and channel.
+// The key of the noise of a call, besides layer, position and channel.
 struct hk_noise {
     bool on; // False, as in evaluation: all factors are 1.
     uint64_t seed;

@@ -1,4 +1,4 @@
-// rmsnorm_cuda: launchers of rmsnorm on CUDA devices, see rmsnorm.h and cuda/lane.h. What differs: sums of a row are
+// rmsnorm_cuda: launchers of rmsnorm on CUDA devices, see rmsnorm.h and cuda/lane.h. Differences: sums of a row are
 // float; dgain sums rows in an order that depends on m and n.
 #ifndef HECATE_KERNELS_RMSNORM_CUDA_H
 #define HECATE_KERNELS_RMSNORM_CUDA_H

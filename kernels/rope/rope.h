@@ -10,7 +10,7 @@ struct hk_rope_dims {
     int64_t batch;
     int64_t positions;
     int64_t heads;
-    int64_t width;    // Of one head; even.
+    int64_t width;    // Width of one head; even.
     bool interleaved; // Pairs are neighbours.
 };
 

@@ -12,7 +12,7 @@ enum hk_score {
 #undef HK_SCORE_OF_ALL
 };
 
-// What a group of experts counts as.
+// The score of a group of experts.
 enum hk_group_score {
     HK_GROUP_AS_USUAL, // HK_GROUP_BEST for softmax (DeepSeek-V2), else HK_GROUP_TWO_BEST (-V3).
     HK_GROUP_BEST,     // Its best expert.

@@ -10,7 +10,7 @@ struct hk_run {
     int32_t at, from, count;
 };
 
-// What of a run lies at places begin .. end - 1: `count` numbers behind the first `skip`.
+// The part of a run at places begin .. end - 1: `count` numbers behind the first `skip`.
 struct hk_part {
     int32_t skip, count;
 };

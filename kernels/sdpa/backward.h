@@ -23,7 +23,7 @@ struct head {
     int64_t q_row, k_row, v_row, out_row;
 };
 
-// What one block of queries of one head is read for. Left operands are the rows; panels hold as many
+// The products that one block of queries of one head is read for. Left operands are the rows; panels hold as many
 // columns as fit.
 struct side {
     const real *at;
@@ -171,7 +171,7 @@ static void slope_rows(struct scratch *s, const struct hk_sdpa_dims *d, const st
     }
     const int64_t begin = at_most(any.begin - tile_rows, first_read(d, b, row));
     any = whole_vectors(range_in(begin, any.end + tile_rows, key_block));
-    // Whole vectors that all rows see; beside them, what is hidden from some.
+    // Whole vectors that all rows see; beside them, keys that are hidden from some.
     all.begin = at_most((all.begin + lanes - 1) / lanes * lanes, any.end);
     all.end = at_least(all.end / lanes * lanes, all.begin);
     if (d->cap > 0) {
@@ -245,7 +245,7 @@ static void add_to_queries(const struct head *h, const struct scratch *s, real *
     }
 }
 
-// What a panel of a block of keys takes in the scratch; nothing when it does not fit.
+// The size of a panel of a block of keys in the scratch; 0 when it does not fit.
 HK_INLINE int64_t panel_size(int64_t width) {
     return width > width_max ? 0 : (width + HK_PANEL - 1) / HK_PANEL * HK_PANEL * panel_steps;
 }
@@ -285,7 +285,7 @@ static void grad_of_block(const struct head *h, const struct hk_sdpa_dims *d, co
     add_to_queries(h, s, s->keys + i * panel_size(d->width), d, b);
 }
 
-// Turned and packed: what is read of the keys and values of block `i`, for all queries.
+// Turned and packed: the keys and values of block `i` that are read for all queries.
 static void load_keys(const struct head *h, const struct hk_sdpa_dims *d, struct scratch *s,
                       int64_t key, int64_t keys, int64_t i) {
     const real *k = h->k + key * h->k_row, *v = h->v + key * h->v_row;
@@ -479,7 +479,7 @@ static void grad_of_group(const struct arrays *a, const struct hk_sdpa_dims *d, 
     for (int64_t end = turn + turns; turn < end; turn++) grad_of_keys(&first, d, t, turn, &scratch);
 }
 
-enum { blocks_max = 4096 }; // Of queries, whose turns can be told.
+enum { blocks_max = 4096 }; // Blocks of queries, whose turns can be told.
 
 // Few groups: threads share them. Turns are handed out in ascending order, so that whoever waits
 // waits for one that has begun.

@@ -75,7 +75,7 @@ HK_INLINE struct range rows_of_any(const struct hk_sdpa_dims *d, const struct bl
     return range_in(d->causal ? first - b->query : 0, queries_end(d, last) - b->query, b->queries);
 }
 
-// tanh of `count` scores times a factor, in place: what is left of the cap is to multiply by it.
+// tanh of `count` scores times a factor, in place: multiplying by the cap remains to be done.
 HK_INLINE void bend_scores(real *scores, int64_t count, real factor) {
 #pragma omp simd
     for (int64_t i = 0; i < count; i++) scores[i] = HK_REAL(tanh)(scores[i] * factor);
@@ -90,7 +90,7 @@ HK_INLINE bool is_empty(struct range r) {
     return r.begin >= r.end;
 }
 
-// A range widened to whole vectors: what is computed beside it is masked or never read.
+// A range widened to whole vectors: the scores beside it are masked or never read.
 HK_INLINE struct range whole_vectors(struct range r) {
     return (struct range){r.begin / lanes * lanes, (r.end + lanes - 1) / lanes * lanes};
 }
@@ -126,7 +126,7 @@ enum { wishes_max = 8, wish_rows = HK_PANEL };
 struct wishes {
     struct wish wish[wishes_max];
     int count, next;
-    int64_t column, row; // Of the next one: asked for up to here.
+    int64_t column, row; // The next one: asked for up to here.
 };
 
 HK_INLINE void wish_for(struct wishes *w, const real *at, int64_t row, int64_t columns) {

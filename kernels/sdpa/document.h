@@ -25,7 +25,7 @@ static inline bool next_document(struct document *at, const struct hk_sdpa_dims 
     return true;
 }
 
-// Of a document by itself. Its first positions may lie before those of the call.
+// A document by itself. Its first positions may lie before those of the call.
 static inline struct hk_sdpa_dims dims_of(const struct document *at, const struct hk_sdpa_dims *d) {
     struct hk_sdpa_dims own = *d;
     own.batch = 1;

@@ -168,11 +168,11 @@ static vec weigh_vector(real *weights, struct running *run, const struct hk_sdpa
     const struct range all = keys_of_all(d, b, row, lanes);
     const double factor = d->cap > 0 ? d->cap : d->scale;
     if (d->cap > 0) cap_keys(column, d, keys);
-    if (factor < 0) negate_keys(column, keys); // What is left of the factor is positive.
+    if (factor < 0) negate_keys(column, keys); // The rest of the factor is positive.
     mask_keys(column, d, b, row, keys.begin, at_most(all.begin, keys.end));
     mask_keys(column, d, b, row, at_least(at_least(all.end, all.begin), keys.begin), keys.end);
 
-    // Not 0: what is hidden has to stay infinitely low.
+    // Not 0: hidden scores have to stay infinitely low.
     const vec scale = vec_all((real)fmax(fabs(factor) * HK_LOG2_E, 1e-30));
     const vec before = run->peak[row / lanes];
     const vec highest = highest_score(column, keys) * scale;

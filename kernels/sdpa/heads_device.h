@@ -32,8 +32,8 @@ inline bool is_special(const hk_sdpa_dims &d) {
 template <bool SPECIAL> struct mask {
     int64_t positions, window;
     bool causal;
-    unsigned chunk;        // Of special ones; 0: no limit.
-    const int32_t *begins; // Of special ones: of the sequence; NULL: it is one document.
+    unsigned chunk;        // For special ones; 0: no limit.
+    const int32_t *begins; // For special ones: of the sequence; NULL: it is one document.
 
     // Where the document of a position begins, and where the next one does.
     HKC_DEVICE int64_t document_from(int64_t position) const {
@@ -120,7 +120,7 @@ template <bool SPECIAL> struct mask {
     }
 };
 
-// Of a sequence.
+// Begins of a sequence.
 template <bool SPECIAL> HKC_DEVICE mask<SPECIAL> mask_of(const hk_sdpa_dims &d, int64_t sequence) {
     return {d.positions, d.window, d.causal, d.chunk < d.positions ? (unsigned)d.chunk : 0,
             SPECIAL && d.begins ? d.begins + sequence * d.positions : NULL};

@@ -1,4 +1,4 @@
-// Attention of bf16 by a warpgroup's GEMMs, for Hopper: what bf16_cuda.cu asks hopper_cuda.cu for.
+// Attention of bf16 by a warpgroup's GEMMs, for Hopper: the interface of hopper_cuda.cu for bf16_cuda.cu.
 #ifndef HECATE_KERNELS_SDPA_HOPPER_H
 #define HECATE_KERNELS_SDPA_HOPPER_H
 

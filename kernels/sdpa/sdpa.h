@@ -11,10 +11,11 @@
 struct hk_sdpa_dims {
     int64_t batch;
     int64_t positions;
-    int64_t heads;  // Of queries.
-    int64_t groups; // Of keys and values; divides heads. Head h reads group h / (heads / groups).
-    int64_t width;  // Of queries and keys.
-    int64_t vwidth; // Of values and outputs.
+    int64_t heads; // Heads of queries.
+    int64_t
+        groups; // Groups of keys and values; divides heads. Head h reads group h / (heads / groups).
+    int64_t width;  // Width of queries and keys.
+    int64_t vwidth; // Width of values and outputs.
     int64_t window; // > 0: only keys with query - key < window; 0: no limit.
     int64_t chunk;  // > 0: only keys from the query's chunk of so many positions on; 0: no limit.
     bool causal;    // Only keys with key <= query.

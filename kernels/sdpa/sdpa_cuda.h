@@ -1,4 +1,4 @@
-// sdpa_cuda: launchers of sdpa on CUDA devices, see sdpa.h and cuda/lane.h. What differs: blocks have 32 keys;
+// sdpa_cuda: launchers of sdpa on CUDA devices, see sdpa.h and cuda/lane.h. Differences: blocks have 32 keys;
 // batch * heads * positions is at most HKC_SCRATCH / 4 for gradients, widths are at most 384.
 #ifndef HECATE_KERNELS_SDPA_CUDA_H
 #define HECATE_KERNELS_SDPA_CUDA_H

@@ -1,4 +1,4 @@
-// sinks_cuda: launchers of sinks on CUDA devices, see sinks.h and cuda/lane.h. What differs: a warp sums every 16th row,
+// sinks_cuda: launchers of sinks on CUDA devices, see sinks.h and cuda/lane.h. Differences: a warp sums every 16th row,
 // then their sums are added, in float.
 #ifndef HECATE_KERNELS_SINKS_CUDA_H
 #define HECATE_KERNELS_SINKS_CUDA_H

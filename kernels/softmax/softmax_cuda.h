@@ -1,4 +1,4 @@
-// softmax_cuda: launchers of softmax on CUDA devices, see softmax.h and cuda/lane.h. What differs: sums of a row are
+// softmax_cuda: launchers of softmax on CUDA devices, see softmax.h and cuda/lane.h. Differences: sums of a row are
 // float.
 #ifndef HECATE_KERNELS_SOFTMAX_CUDA_H
 #define HECATE_KERNELS_SOFTMAX_CUDA_H

@@ -1,4 +1,4 @@
-// spread_cuda: launchers of spread on CUDA devices, see spread.h and cuda/lane.h. What differs: rows of an expert are
+// spread_cuda: launchers of spread on CUDA devices, see spread.h and cuda/lane.h. Differences: rows of an expert are
 // summed in an order that depends on their number.
 #ifndef HECATE_KERNELS_SPREAD_CUDA_H
 #define HECATE_KERNELS_SPREAD_CUDA_H

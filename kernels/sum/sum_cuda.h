@@ -1,4 +1,4 @@
-// sum_cuda: launchers of sum on CUDA devices, see sum.h and cuda/lane.h. What differs: sums of columns run in an
+// sum_cuda: launchers of sum on CUDA devices, see sum.h and cuda/lane.h. Differences: sums of columns run in an
 // order that depends on m and n.
 #ifndef HECATE_KERNELS_SUM_CUDA_H
 #define HECATE_KERNELS_SUM_CUDA_H

@@ -13,7 +13,7 @@ struct hec_source {
     const char *path; // As reports show it.
     const char *text; // Whole, NUL-terminated.
     size_t length;
-    int order; // Of loading; reports are sorted by it.
+    int order; // Order of loading; reports are sorted by it.
 };
 
 // A stretch of one source line. `line` and `column` count from 1, `column` and `length` in bytes; a

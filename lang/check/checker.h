@@ -27,7 +27,7 @@ struct hec_entry {
     bool elaborated;              // unit: some call site was checked.
 };
 
-// What names of dims and lets mean inside a call, innermost first: those rebound by a call, and the
+// The meaning of names of dims and lets inside a call, innermost first: those rebound by a call, and the
 // variable of a repeat. NULL: as at file level.
 struct hec_env {
     const struct hec_env *outer;
@@ -37,7 +37,7 @@ struct hec_env {
     struct hec_constant constant;
 };
 
-// What a group of parameters may say (groups.c), in the order of their merging.
+// The settings of a group of parameters (groups.c), in the order of their merging.
 enum hec_group_value {
     HEC_GROUP_FROZEN,
     HEC_GROUP_LR_SCALE,
@@ -47,7 +47,7 @@ enum hec_group_value {
 };
 
 struct hec_group {
-    const char *pattern; // Of paths.
+    const char *pattern; // Pattern of paths.
     struct hec_span at;
     const char *text[HEC_GROUP_VALUES]; // NULL: not given.
     struct hec_span given[HEC_GROUP_VALUES];
@@ -70,7 +70,7 @@ struct hec_checker {
     })
     imports;
 
-    int levels;      // Of hec_constant_of under way.
+    int levels;      // Levels of hec_constant_of in progress.
     bool incomplete; // Something was not understood or not found: names may be missing for it.
     struct hec_names symbols; // Taken symbols of units and parameters.
     HEC_VEC(struct hec_param *) params;
@@ -103,7 +103,7 @@ struct hec_entry *hec_find_entry(const struct hec_checker *checker, const char *
 // Adds the text of a command line flag ("-D L=4") as a source of its own.
 struct hec_source *hec_flag_source(struct hec_checker *checker, const char *flag, const char *text);
 
-// -- constant.c: what is known when compiling
+// -- constant.c: values that are known when compiling
 
 // Evaluates `expr`. Returns false after reporting why it has no value.
 bool hec_constant_of(struct hec_checker *checker, const struct hec_env *env,

@@ -21,7 +21,7 @@ void hec_look_at_groups(struct hec_checker *checker);
 // Whether a setting's key, or a flag that sets it, is of a group: it stands for a pattern and has no value of its own.
 bool hec_is_group_key(const char *key);
 
-// What a group says, as text: "lr_scale = 0.1, decay = 0".
+// The settings of a group, as text: "lr_scale = 0.1, decay = 0".
 const char *hec_group_text(struct hec_checker *checker, const struct hec_group *group);
 
 #endif

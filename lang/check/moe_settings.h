@@ -5,7 +5,7 @@
 #include "lang/check/unit.h"
 #include "lang/settings.h"
 
-// What does not fit into hec_moe before its parameters exist.
+// Settings that do not fit into hec_moe before its parameters exist.
 struct hec_moe_settings {
     const struct hec_set *experts;
     const struct hec_set *shared;

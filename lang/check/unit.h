@@ -8,7 +8,7 @@
 struct hec_value {
     const struct hec_node *node; // NULL: `constant`, unless broken.
     struct hec_constant constant;
-    bool broken; // Its error is reported: whatever uses it keeps quiet.
+    bool broken; // Its error is reported: its users report no further one.
 };
 
 struct hec_local {
@@ -61,7 +61,7 @@ struct hec_site {
 };
 
 // Statements have expressions, expressions calls, and a call has a body of statements. A file of this
-// folder knows only those below it; what closes the circle is reached by this (front.c).
+// folder knows only those below it; the call that closes the circle goes through this (front.c).
 struct hec_walk {
     struct hec_value (*call)(struct hec_site *site, const struct hec_expr *expr,
                              const char *callee);                             // hec_call
@@ -127,7 +127,7 @@ bool hec_argument_integer(struct hec_site *site, const struct hec_expr *call, co
 
 // -- rebind.c
 
-// What is seen of `env` inside a call: not the variable of a repeat.
+// The part of `env` that is visible inside a call: not the variable of a repeat.
 const struct hec_env *hec_seen_inside(const struct hec_checker *checker, const struct hec_env *env);
 // Rebinds the dims and lets named by a call's arguments. Returns the environment inside it.
 const struct hec_env *hec_rebind(struct hec_checker *checker, const struct hec_env *env,
