@@ -84,8 +84,8 @@ struct hf_files {
 enum { HF_WHY = 2 * PATH_MAX + 128 };
 
 // Adds a file of the run; `role` names it in messages ("--save") and is borrowed. False, with a sentence in `why`,
-// when it is the same file, by device and inode, as one that was added before, and one of the two is written. A file that
-// does not exist yet is known by its folder and name. Devices are no files in this sense.
+// when it is the same file, by device and inode, as one that was added before, and one of the two is written. A file
+// that does not exist yet is known by its folder and name. Devices are no files in this sense.
 bool hf_files_add(struct hf_files *files, enum hf_use use, const char *role, const char *path,
                   char why[HF_WHY]);
 // The same of an open descriptor, if it is a regular file. Before all others.

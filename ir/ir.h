@@ -44,7 +44,8 @@ void hec_ir_print(MlirOperation op, void (*write)(MlirStringRef text, void *user
 enum { HEC_IR_RANK_MAX = 8 };
 #define HEC_IR_ELEMENTS_MAX ((int64_t)1 << 40) // So that sums of bytes over layers stay in range.
 #define HEC_IR_LAYERS_MAX ((int64_t)1 << 14)
-// Results of @forward: loss, cross entropy, auxiliary loss, then the losses that have names, in the order of their slots.
+// Results of @forward: loss, cross entropy, auxiliary loss, then the losses that have names, in the order of their
+// slots.
 enum { HEC_LOSSES = 3, HEC_IR_NAMED_LOSSES_MAX = 8 };
 enum { HEC_IR_EXPERTS_MAX = 4096 }; // Experts of a set: the limit of routers and the planner.
 
@@ -164,7 +165,8 @@ void hec_symbols_hold(MlirOperation module);
 void hec_symbols_release(void);
 // The slot that holds "loads" of `set`, or the "logits" (`set` is null then). Null when absent.
 MlirOperation hec_find_slot(MlirOperation module, const char *holds, MlirOperation set);
-// The number of results of @forward: HEC_LOSSES, and one for each slot that holds the logits or the losses of a loss that has a name.
+// The number of results of @forward: HEC_LOSSES, and one for each slot that holds the logits or the losses of a loss
+// that has a name.
 int hec_count_losses(MlirOperation module);
 MlirOperation hec_module_of(MlirOperation op);
 MlirOperation hec_func_of(MlirOperation op); // The function around `op`.

@@ -39,8 +39,9 @@ struct hec_call {
 };
 struct hec_call hec_call_of(MlirOperation op);
 
-// The operand or result `name` of a call, or of any other operation, "affine+1" being the one behind "affine", and which result it is (-1:
-// none). False: its operation has nothing of that name. Null: it could have one, and this call has not.
+// The operand or result `name` of a call, or of any other operation, "affine+1" being the one behind "affine", and
+// which result it is (-1: none). False: its operation has nothing of that name. Null: it could have one, and this call
+// has not.
 bool hec_call_value(MlirOperation call, const char *name, MlirValue *value, int *result);
 
 // The weights of a call, whose layout its attribute `layout` says.

@@ -15,8 +15,8 @@ bool hec_kernel_keeps_bf16(const struct hec_kernel *kernel, bool result, int ind
 // Whether the operation takes any mix of f32 and bf16.
 bool hec_takes_bf16(MlirOperation op);
 
-// Whether the operation moves rows between ranks. These are its operand and its result 0; those of a set are all bf16, or
-// none is.
+// Whether the operation moves rows between ranks. These are its operand and its result 0; those of a set are all bf16,
+// or none is.
 bool hec_moves_rows(MlirOperation op);
 
 // An fssdp.dispatch of the set; null: nothing is sent to its experts.

@@ -222,8 +222,8 @@ struct hec_setting {
     struct hec_span at;
 };
 
-// A loss that a model has besides that of its logits: the mean cross-entropy over the positions that predict a token, or
-// with teacher entries of all positions.
+// A loss that a model has besides that of its logits: the mean cross-entropy over the positions that predict a token,
+// or with teacher entries of all positions.
 struct hec_named_loss {
     const char *name; // "mtp"
     double weight;

@@ -46,7 +46,8 @@ struct hec_pipeline_hooks {
 // Runs the steps first, first + 1, ... before `end` (negative: to the last; `first`: none). Before
 // the first and after upstream steps the module's form is checked (form.h). After each step the
 // module is verified (hec_ir_verify) and its attribute hecate.stage set, also by steps whose pass
-// does not apply; a module that verified before and does not after is the compiler's fault. Stops at the first step that is not done.
+// does not apply; a module that verified before and does not after is the compiler's fault. Stops at the first step
+// that is not done.
 enum hec_pass_result hec_pipeline_run(struct hec_pipeline *pipeline, MlirOperation module,
                                       int first, int end, const struct hec_pipeline_hooks *hooks);
 
@@ -87,8 +88,9 @@ bool hec_explain_comm(MlirOperation module, FILE *out);
 
 enum { HEC_SIMULATE_STEPS = 8, HEC_SIMULATE_STEPS_MAX = 10000 };
 
-// Simulates `steps` steps of the placed module on all devices of its cluster, and prints how long they take and what that
-// time goes to; with `json` for programs (docs/simulate.md). With `trace`, every device's lanes, as JSON of the Chrome trace format. False after a report.
+// Simulates `steps` steps of the placed module on all devices of its cluster, and prints how long they take and what
+// that time goes to; with `json` for programs (docs/simulate.md). With `trace`, every device's lanes, as JSON of the
+// Chrome trace format. False after a report.
 bool hec_simulate_report(MlirOperation module, int64_t steps, bool json, FILE *out, FILE *trace);
 
 // Results of a simulation of a placed module, for comparing it with others.
@@ -102,8 +104,9 @@ struct hec_step_score {
     int64_t ranks, positions, vocabulary; // The program's; no vocabulary: 0.
 };
 
-// Simulates `steps` of them, fewer where they have many iterations, `coarse` ones with sums of messages (passes/timeline), moving experts as the program would, and not as
-// the authors of its policy do, which hec_simulate_report charges. False after a report.
+// Simulates `steps` of them, fewer where they have many iterations, `coarse` ones with sums of messages
+// (passes/timeline), moving experts as the program would, and not as the authors of its policy do, which
+// hec_simulate_report charges. False after a report.
 bool hec_simulate_score(MlirOperation module, int64_t steps, bool coarse,
                         struct hec_step_score *score);
 

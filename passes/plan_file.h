@@ -6,8 +6,8 @@
 //    "sets": {"sparse": {"layers": 12, "experts": 64, "owner": [[0, 0, ...], ...],
 //                        "forecast": [[[...], ...], ...]}}}
 //
-// Behind these it says what it was made for (plan_origin.h); and where --autotune has chosen settings of section parallel, which ones,
-// the time of a step with it, and the other candidates:
+// Behind these it says what it was made for (plan_origin.h); and where --autotune has chosen settings of section
+// parallel, which ones, the time of a step with it, and the other candidates:
 //
 //    "settings": {"parallel.microbatch": "16", ...},
 //    "predicted": {"step_us": 8001, "error": 0.06, "runners_up": [{"step_us": 12400, "settings": {...}}, ...]}
@@ -60,8 +60,8 @@ struct hec_plan_tuned {
 // Writes the module's choices; `tuned` may be NULL. False when nothing moves in it.
 bool hec_plan_write(MlirOperation module, const struct hec_plan_tuned *tuned, FILE *out);
 
-// The settings that the plan at `path` says ("KEY=VALUE", of `arena`), for the compilation that it belongs to. None of a file that cannot be
-// read, which hec_plan_read complains of.
+// The settings that the plan at `path` says ("KEY=VALUE", of `arena`), for the compilation that it belongs to. None of
+// a file that cannot be read, which hec_plan_read complains of.
 struct hec_plan_settings hec_plan_settings(const char *path, struct hec_arena *arena);
 
 #endif

@@ -12,8 +12,8 @@
 // The basis of a plan of the module. The caller gives it back.
 json_t *hec_plan_origin(MlirOperation module);
 
-// Reports each difference, as a text, between "made_for" of the plan at `path` and the module: the plan counts all the same. Nothing for one that
-// has none, or cannot be read.
+// Reports each difference, as a text, between "made_for" of the plan at `path` and the module: the plan counts all the
+// same. Nothing for one that has none, or cannot be read.
 void hec_plan_compare_origin(MlirOperation module, const char *path,
                              void (*tell)(void *context, const char *text), void *context);
 

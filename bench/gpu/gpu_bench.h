@@ -1,5 +1,5 @@
-// gpu_bench: times the CUDA kernels one by one, each run with a cold second cache. Cases come from one file for each kind of
-// kernel.
+// gpu_bench: times the CUDA kernels one by one, each run with a cold second cache. Cases come from one file for each
+// kind of kernel.
 #ifndef HECATE_BENCH_GPU_GPU_BENCH_H
 #define HECATE_BENCH_GPU_GPU_BENCH_H
 
@@ -28,8 +28,8 @@ int64_t gpu_size(const struct gpu_bench *bench, int64_t size, int64_t tiny);
 // Ends the program with the name of an error.
 void gpu_check(cudaError_t error, const char *what);
 
-// Device memory that lasts until gpu_free_all: random numbers, nearly normal, of mean 0 and variance 1, other ones in every
-// array and the same in every run; or zeros, for results.
+// Device memory that lasts until gpu_free_all: random numbers, nearly normal, of mean 0 and variance 1, other ones in
+// every array and the same in every run; or zeros, for results.
 hk_bf16 *gpu_values(int64_t count);
 float *gpu_floats(int64_t count);
 void *gpu_room(size_t bytes);
@@ -42,8 +42,8 @@ int32_t *gpu_draw(int64_t count, int32_t below);
 int32_t *gpu_starts(int64_t count, int64_t each);
 void gpu_free_all(void);
 
-// A case: `launch` asks for the kernel once. One of `bytes` and `flops` says what it is measured by: the copy bandwidth or
-// the peak of GEMMs. The other is 0.
+// A case: `launch` asks for the kernel once. One of `bytes` and `flops` says what it is measured by: the copy bandwidth
+// or the peak of GEMMs. The other is 0.
 struct gpu_case {
     const char *name;
     char sizes[64];

@@ -1,5 +1,5 @@
-// The families whose config.json is known: facts of each that its file does not state, and its keys. Data alone: hf_read.c
-// reads by it.
+// The families whose config.json is known: facts of each that its file does not state, and its keys. Data alone:
+// hf_read.c reads by it.
 #ifndef HECATE_CODEGEN_DRIVER_HF_FAMILIES_H
 #define HECATE_CODEGEN_DRIVER_HF_FAMILIES_H
 

@@ -1,4 +1,5 @@
-// The model that a config.json of Hugging Face's describes, as far as the language can express it, and the model as text.
+// The model that a config.json of Hugging Face's describes, as far as the language can express it, and the model as
+// text.
 #ifndef HECATE_CODEGEN_DRIVER_HF_MODEL_H
 #define HECATE_CODEGEN_DRIVER_HF_MODEL_H
 
@@ -10,7 +11,8 @@
 
 #define HEC_HF_WINDOWED "sliding_attention" // A word of layer_types.
 
-// Attention of which most layers see the positions of a chunk, and rotate; the others see all, and know no positions (Llama 4).
+// Attention of which most layers see the positions of a chunk, and rotate; the others see all, and know no positions
+// (Llama 4).
 struct hec_hf_local {
     int64_t chunk;        // 0: those see all, too.
     int64_t global_every; // Each so many-th layer is one of the others; 0: attention is not so.
@@ -48,7 +50,8 @@ struct hec_hf_model {
     int64_t rotated;     // The same in elements, the first ones.
     const char *scaling; // Scaling of rope, as the language writes it; NULL: none.
     const char *act;     // "silu"
-    // For experts whose GEMMs are clamped, and have biases as the router has: the largest value, and a factor in the sigmoid.
+    // For experts whose GEMMs are clamped, and have biases as the router has: the largest value, and a factor in the
+    // sigmoid.
     double limit, alpha; // 0: not so.
     int64_t experts, topk, expert_width;
     int64_t shared_width; // 0: no shared expert.

@@ -31,9 +31,9 @@ struct hec_measurement {
 bool hec_measure_begin(struct hec_compilation *c, const struct hec_step_score *of,
                        struct hec_measurement *m);
 
-// Builds and runs the candidates, says on standard error how it goes, and prints a table. `tokens`: of the step that times are told for.
-// Returns the fastest one, of those that are within `gain` of each other the first; -1 after a complaint.
-// All files that it makes are gone when it returns, or when a signal ends hecatec.
+// Builds and runs the candidates, says on standard error how it goes, and prints a table. `tokens`: of the step that
+// times are told for. Returns the fastest one, of those that are within `gain` of each other the first; -1 after a
+// complaint. All files that it makes are gone when it returns, or when a signal ends hecatec.
 int hec_measure(struct hec_measurement *m, struct hec_measured *candidate, int count,
                 const struct hec_step_score *of, double gain);
 

@@ -24,13 +24,13 @@ struct hec_measure_bed {
 // Looks whether the command line `bed->launch` starts something; false after a complaint.
 bool hec_measure_can_launch(const struct hec_measure_bed *bed);
 
-// Makes the files that programs read: tokens, and the last iterations of --profile. `of`: the result of the model's simulation.
-// False after a complaint. hec_measure_clear removes them.
+// Makes the files that programs read: tokens, and the last iterations of --profile. `of`: the result of the model's
+// simulation. False after a complaint. hec_measure_clear removes them.
 bool hec_measure_prepare(struct hec_measure_bed *bed, const struct hec_step_score *of);
 void hec_measure_clear(struct hec_measure_bed *bed);
 
-// Builds the program with further settings ("KEY=VALUE"), by running hecatec; *program is its path, which hec_output_discard removes.
-// NULL, or why it could not be built, a line of `bed->arena`.
+// Builds the program with further settings ("KEY=VALUE"), by running hecatec; *program is its path, which
+// hec_output_discard removes. NULL, or why it could not be built, a line of `bed->arena`.
 const char *hec_measure_build(struct hec_measure_bed *bed, const char *const *set, int count,
                               const char **program);
 

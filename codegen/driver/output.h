@@ -13,20 +13,20 @@
 void hec_output_guard(void);
 
 // Around a program that hecatec runs. A signal that comes meanwhile is passed on to its process group, and hecatec
-// ends by it once all of the group have ended; five seconds later, or at a second signal, they are killed. One that takes
-// longer than it may is ended in the same way, and hecatec goes on.
+// ends by it once all of the group have ended; five seconds later, or at a second signal, they are killed. One that
+// takes longer than it may is ended in the same way, and hecatec goes on.
 //
 // child_begin, before the fork, makes a folder for its temporary files and holds signals back; returns the folder,
-// in place until child_end, or NULL after a complaint. Behind the fork both sides call child, with the group or, in the new process,
-// with 0; `seconds` is what the program may take, 0: as long as it likes. child_end, when the program has ended, removes the folder
-// and all in it, and returns unless a signal came: false where the program took too long.
+// in place until child_end, or NULL after a complaint. Behind the fork both sides call child, with the group or, in the
+// new process, with 0; `seconds` is what the program may take, 0: as long as it likes. child_end, when the program has
+// ended, removes the folder and all in it, and returns unless a signal came: false where the program took too long.
 const char *hec_output_child_begin(void);
 void hec_output_child(pid_t child, unsigned seconds);
 bool hec_output_child_end(void);
 
 // Notes a file that the compilation reads, or one that it writes; NULL and "-" are none. `role` names it in
-// messages and is borrowed. Returns false after a complaint when it is the same file as one noted before, and one of the
-// two is written. Note all files before the first is written.
+// messages and is borrowed. Returns false after a complaint when it is the same file as one noted before, and one of
+// the two is written. Note all files before the first is written.
 bool hec_output_note(bool written, const char *role, const char *path);
 
 // Writes `text` to `path`; "-" is standard output. Returns false after a complaint to stderr.

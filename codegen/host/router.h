@@ -10,7 +10,8 @@ const char *hec_routing(struct hec_emitter *e, MlirValue loads);
 // The number of the layer of `op` among all layers of all mixtures, or of all calls of dropout.
 const char *hec_layer_number(struct hec_emitter *e, MlirOperation op);
 
-// The further counts of moe.fractions besides its own top-k choices: the loads of the step so far, or NULL; and the iteration, or 0.
+// The further counts of moe.fractions besides its own top-k choices: the loads of the step so far, or NULL; and the
+// iteration, or 0.
 const char *hec_step_loads(struct hec_emitter *e, MlirOperation op);
 const char *hec_step_iteration(struct hec_emitter *e, MlirOperation op);
 

@@ -4,7 +4,8 @@
 
 #include "ir/build/scope.h"
 
-// Writes what parallel.recompute says of the unit's block, if it does, into hecate.recompute, by the name of its function.
+// Writes what parallel.recompute says of the unit's block, if it does, into hecate.recompute, by the name of its
+// function.
 void hec_build_recompute(struct hec_build *build, const struct hec_unit *unit, MlirOperation func);
 
 #endif

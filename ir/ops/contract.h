@@ -22,8 +22,8 @@ struct hec_contract {
 // Whether `op` is moe.contract, moe.grouped_contract or moe.gathered_contract, or a call of a kernel that computes one.
 bool hec_is_product(MlirOperation op);
 
-// Whether `v`, an operand of an operation that gathers (moe.gathered_contract, moe.gathered_swiglu) or its call, has the
-// rows of tokens.
+// Whether `v`, an operand of an operation that gathers (moe.gathered_contract, moe.gathered_swiglu) or its call, has
+// the rows of tokens.
 bool hec_is_gathered(MlirOperation op, MlirValue v);
 
 // The type of `v`, an operand of any GEMM by expert or its call: where it is gathered, of the rows that it becomes.

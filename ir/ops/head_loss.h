@@ -13,8 +13,8 @@ struct hec_head {
 };
 struct hec_head hec_head_of(MlirOperation op);
 
-// Floating-point operations of the GEMMs that the model means: one forward, one for each gradient backward. Logits that backward
-// recomputes count nothing.
+// Floating-point operations of the GEMMs that the model means: one forward, one for each gradient backward. Logits that
+// backward recomputes count nothing.
 double hec_head_flops(MlirOperation op);
 
 #endif

@@ -21,9 +21,9 @@ HK_SCALAR double hk_clip_scale(double clip, double norm) {
     return clip == 0 || norm <= clip ? 1 : clip / norm;
 }
 
-// norm = sqrt(sums[0] + ...), in an order that depends on `count` alone. scale = hk_clip_scale(clip, norm). Where the norm, or
-// one of `numbers` (losses; `numbered` of them) is not finite, the step is skipped; if as many as `skips` before it have
-// been, it is stopped, and so are all that follow.
+// norm = sqrt(sums[0] + ...), in an order that depends on `count` alone. scale = hk_clip_scale(clip, norm). Where the
+// norm, or one of `numbers` (losses; `numbered` of them) is not finite, the step is skipped; if as many as `skips`
+// before it have been, it is stopped, and so are all that follow.
 void hk_clip(struct hk_clipped *clipped, const double *sums, int64_t count, const float *numbers,
              int64_t numbered, double clip, int64_t skips);
 

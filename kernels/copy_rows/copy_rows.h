@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// One side of a copy. Row i has the number n = at[i], or i where `at` is NULL. It lies at rows + n / share * stride, its
-// weight at gates + n * gate_stride.
+// One side of a copy. Row i has the number n = at[i], or i where `at` is NULL. It lies at rows + n / share * stride,
+// its weight at gates + n * gate_stride.
 struct hk_rows {
     char *rows, *gates; // Nothing is written to the side that is read.
     const int32_t *at;
@@ -14,8 +14,8 @@ struct hk_rows {
     size_t stride, gate_stride;
 };
 
-// Copies `count` rows of `row` bytes, and where both sides have `gates` a weight of `gate` bytes with each. The sides do
-// not overlap.
+// Copies `count` rows of `row` bytes, and where both sides have `gates` a weight of `gate` bytes with each. The sides
+// do not overlap.
 void hk_copy_rows(const struct hk_rows *to, const struct hk_rows *from, int64_t count, size_t row,
                   size_t gate);
 

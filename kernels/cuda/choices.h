@@ -1,11 +1,12 @@
-// choices: what computes a dense GEMM on a GPU, by its shape. A table that `hecatec --tune=FILE --target=cuda` measured,
-// and HECATE_PRODUCTS=FILE names:
+// choices: what computes a dense GEMM on a GPU, by its shape. A table that `hecatec --tune=FILE --target=cuda`
+// measured, and HECATE_PRODUCTS=FILE names:
 //
 //   hecate-products 1 sm_90
 //   bf16 nn m=2048 n=4096 k=1024 own=31.0 cublaslt=27.5 cublaslt
 //
 // Times are in microseconds; the last word decides, and may be edited. A GEMM takes the line of its type and form whose
-// shape is nearest: the fewest doublings of m, n and k together, the first of equals; own where that is more than three.
+// shape is nearest: the fewest doublings of m, n and k together, the first of equals; own where that is more than
+// three.
 #ifndef HECATE_KERNELS_CUDA_CHOICES_H
 #define HECATE_KERNELS_CUDA_CHOICES_H
 

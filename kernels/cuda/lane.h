@@ -39,9 +39,9 @@ extern "C" {
 #endif
 
 // What these kernels, and those of the program itself, are compiled for: "sm_80 sm_90a compute_80", machine code of
-// architectures and, as compute_80, what drivers compile for others as new or newer. Returns a cudaError_t, which says that
-// there is nothing in it for the current device. `warpgroups`: whether what the driver has chosen has wgmma: machine code of
-// sm_90a has, what is compiled on a device has not, whatever the device could do.
+// architectures and, as compute_80, what drivers compile for others as new or newer. Returns a cudaError_t, which says
+// that there is nothing in it for the current device. `warpgroups`: whether what the driver has chosen has wgmma:
+// machine code of sm_90a has, what is compiled on a device has not, whatever the device could do.
 int hkc_library_code(const char **compiled_for, bool *warpgroups);
 int hkc_program_code(const char **compiled_for);
 

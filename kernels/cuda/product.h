@@ -75,8 +75,8 @@ template <class T> struct operand {
 enum gathers { NEITHER, LEFT_ONE, RIGHT_ONE };
 
 // How a thread loads an operand of LINES rows or columns, step by step: a piece of a
-// line and those some lines below. Numbers of lines that are gathered stay in shared memory: registers are few. APART: as of
-// sums, where the operand is two matrices in turn; 0 where it is one.
+// line and those some lines below. Numbers of lines that are gathered stay in shared memory: registers are few. APART:
+// as of sums, where the operand is two matrices in turn; 0 where it is one.
 template <class U, major M, int LINES, bool GATHERED, int APART> struct loader {
     typedef typename U::value T;
     static constexpr int VALUES = 16 / (int)sizeof(T);

@@ -7,12 +7,12 @@
 
 namespace product {
 
-// Where a matrix has few tiles and many rows, its gradient is made in slices of so many terms by blocks of their own, whose sums
-// add_slices adds in order.
+// Where a matrix has few tiles and many rows, its gradient is made in slices of so many terms by blocks of their own,
+// whose sums add_slices adds in order.
 constexpr int SLICE = 1024;
 
-// Tiles that lie above each other, and are computed next to each other, so that they share columns in the cache. The 132
-// multiprocessors of an H100 have 132 tiles of 128 x 256 or 264 of 128 x 128 at a time: 2048 rows by about as many
+// Tiles that lie above each other, and are computed next to each other, so that they share columns in the cache. The
+// 132 multiprocessors of an H100 have 132 tiles of 128 x 256 or 264 of 128 x 128 at a time: 2048 rows by about as many
 // columns, so that they read least.
 constexpr int NEAR = 16;
 

@@ -89,7 +89,8 @@ template <class T> struct elements {
     }
 };
 
-// parts[p, j]: the sum over the rows of part p of value.at(i, j), a vector of W columns. A thread takes every eighth row.
+// parts[p, j]: the sum over the rows of part p of value.at(i, j), a vector of W columns. A thread takes every eighth
+// row.
 template <int W, class F>
 __global__ void __launch_bounds__(COLUMNS *LINES)
     column_parts(float *parts, F value, int64_t m, int64_t vectors, int64_t part_rows) {

@@ -57,8 +57,8 @@ template <int LEFT> HKC_DEVICE void wgmma_wait(SIMT_SITE) {
 }
 #endif
 
-// Where sums are written before wgmma_fence(), and where they are read behind wgmma_wait(): compilers do not know what these are for, and may
-// move the one or the other over them.
+// Where sums are written before wgmma_fence(), and where they are read behind wgmma_wait(): compilers do not know what
+// these are for, and may move the one or the other over them.
 template <int N> HKC_DEVICE void wgmma_sums(float (&d)[N]) {
 #pragma unroll
     for (int i = 0; i < N; i++) HKC_PTX(, "" : "+f"(d[i])::"memory");

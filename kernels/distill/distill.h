@@ -1,5 +1,5 @@
-// distill: the cross-entropy of logits against a teacher's probabilities of its likeliest tokens, fused with the softmax
-// over the vocabulary. Source: Hinton et al. 2015, arXiv:1503.02531, section 2.
+// distill: the cross-entropy of logits against a teacher's probabilities of its likeliest tokens, fused with the
+// softmax over the vocabulary. Source: Hinton et al. 2015, arXiv:1503.02531, section 2.
 #ifndef HECATE_KERNELS_DISTILL_H
 #define HECATE_KERNELS_DISTILL_H
 
@@ -17,8 +17,8 @@ struct hk_teacher {
 // losses[t] = temperature^2 * sum over k of p[t, k] (lse[t] - logits[t, ids[t, k]] / temperature)
 // loss[0]   = scale[0] * sum over t of losses[t]
 //
-// A token without an entry loses nothing, and its lse is 0. Sums run in double: over entries and over tokens ascending, of
-// losses as they are stored.
+// A token without an entry loses nothing, and its lse is 0. Sums run in double: over entries and over tokens ascending,
+// of losses as they are stored.
 void hk_distill_f32(float *loss, float *losses, float *lse, const float *logits,
                     struct hk_teacher teacher, const float *scale, int64_t tokens,
                     int64_t vocabulary, double temperature);
@@ -26,8 +26,8 @@ void hk_distill_f64(double *loss, double *losses, double *lse, const double *log
                     struct hk_teacher teacher, const double *scale, int64_t tokens,
                     int64_t vocabulary, double temperature);
 
-// dlogits[t, v] = dloss[0] scale[0] temperature (exp(logits[t, v] / temperature - lse[t]) - sum of p[t, k] where ids[t, k] = v);
-// zeros for a token without an entry. In place (dlogits = logits) is allowed.
+// dlogits[t, v] = dloss[0] scale[0] temperature (exp(logits[t, v] / temperature - lse[t]) - sum of p[t, k] where ids[t,
+// k] = v); zeros for a token without an entry. In place (dlogits = logits) is allowed.
 void hk_distill_grad_f32(float *dlogits, const float *dloss, const float *logits, const float *lse,
                          struct hk_teacher teacher, const float *scale, int64_t tokens,
                          int64_t vocabulary, double temperature);

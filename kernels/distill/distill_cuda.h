@@ -1,5 +1,6 @@
-// distill_cuda: launchers of distill on CUDA devices, see distill.h and cuda/lane.h. Differences: sums over entries and tokens
-// run in an order that depends on their number, and entries have probabilities in double, which gradients take as floats.
+// distill_cuda: launchers of distill on CUDA devices, see distill.h and cuda/lane.h. Differences: sums over entries and
+// tokens run in an order that depends on their number, and entries have probabilities in double, which gradients take
+// as floats.
 #ifndef HECATE_KERNELS_DISTILL_CUDA_H
 #define HECATE_KERNELS_DISTILL_CUDA_H
 

@@ -4,8 +4,8 @@
 
 #include "kernels/types.h"
 
-// y[i, :] = table[ids[i], :], zeros where the id is negative (no token);  y [count, width], table row major with `width`
-// columns, ids below its rows
+// y[i, :] = table[ids[i], :], zeros where the id is negative (no token);  y [count, width], table row major with
+// `width` columns, ids below its rows
 void hk_gather_f32(float *y, const float *table, const int32_t *ids, int64_t count, int64_t width);
 void hk_gather_f64(double *y, const double *table, const int32_t *ids, int64_t count,
                    int64_t width);

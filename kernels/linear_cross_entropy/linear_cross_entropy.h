@@ -41,8 +41,8 @@ void hk_linear_cross_entropy_bf16(float *loss, float *lse, float *block, const f
 
 // The gradients of x, in `write_dx`, and of w, unless `dw` is NULL, in `layout` and `write_dw`. Logits of a block are
 // recomputed in `block` and become their gradients there (hk_cross_entropy_grad). dx has the same bits for
-// every size of block. dw is a sum over tokens which matmul_tn cuts into parts, of 512 tokens at most: blocks of a multiple of 512 tokens
-// leave its bits, too.
+// every size of block. dw is a sum over tokens which matmul_tn cuts into parts, of 512 tokens at most: blocks of a
+// multiple of 512 tokens leave its bits, too.
 void hk_linear_cross_entropy_grad_f32(float *dx, float *dw, float *block, const float *dloss,
                                       const float *x, const float *w, enum hk_layout layout,
                                       const float *lse, const int32_t *targets, const float *scale,

@@ -1,7 +1,7 @@
-// linear_cross_entropy_cuda: launchers of linear_cross_entropy on CUDA devices, see linear_cross_entropy.h and cuda/lane.h. They launch the
-// kernels of matmul and cross_entropy, block by block; weights lie as rows. Differences: dw has the same bits for every
-// size of block only where one block takes all tokens, and the losses of at most HKC_SCRATCH / 8 tokens are summed. _bf16: x, w, block and dx are bf16, as what
-// GEMMs read and leave.
+// linear_cross_entropy_cuda: launchers of linear_cross_entropy on CUDA devices, see linear_cross_entropy.h and
+// cuda/lane.h. They launch the kernels of matmul and cross_entropy, block by block; weights lie as rows. Differences:
+// dw has the same bits for every size of block only where one block takes all tokens, and the losses of at most
+// HKC_SCRATCH / 8 tokens are summed. _bf16: x, w, block and dx are bf16, as what GEMMs read and leave.
 #ifndef HECATE_KERNELS_LINEAR_CROSS_ENTROPY_CUDA_H
 #define HECATE_KERNELS_LINEAR_CROSS_ENTROPY_CUDA_H
 

@@ -1,8 +1,9 @@
 // CUDA twin of matmul.h. B lies as rows, there is no epilogue.
 //
-// The lane's library may compute them (cuda/library.h); else every element is one sum in ascending order of the contracted index; in tn, sums of 1024 rows each, added
-// in order. _bf16 differs from the cpu's: A and C lie in memory as bf16, too, and a result that is A or C is
-// rounded once, when it is written (HK_ADD: after it was added). The gradient of B is float.
+// The lane's library may compute them (cuda/library.h); else every element is one sum in ascending order of the
+// contracted index; in tn, sums of 1024 rows each, added in order. _bf16 differs from the cpu's: A and C lie in memory
+// as bf16, too, and a result that is A or C is rounded once, when it is written (HK_ADD: after it was added). The
+// gradient of B is float.
 #ifndef HECATE_KERNELS_MATMUL_CUDA_H
 #define HECATE_KERNELS_MATMUL_CUDA_H
 

@@ -1,5 +1,5 @@
-// muon_cuda: launchers of muon on CUDA devices, see muon.h and cuda/lane.h. The rule is read when the launcher is called,
-// the targets of `clipped` and `squares` when the kernel runs.
+// muon_cuda: launchers of muon on CUDA devices, see muon.h and cuda/lane.h. The rule is read when the launcher is
+// called, the targets of `clipped` and `squares` when the kernel runs.
 #ifndef HECATE_KERNELS_MUON_CUDA_H
 #define HECATE_KERNELS_MUON_CUDA_H
 

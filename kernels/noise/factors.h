@@ -17,8 +17,8 @@ struct hk_stream {
 };
 
 // Row `row` of the call: every element is factor(word, a, b), or 1 where noise.on is false. Its word depends on
-// (noise.seed, its sequence's global number, layer, its position and channel, purpose) alone. Four channels come from one
-// call of the generator.
+// (noise.seed, its sequence's global number, layer, its position and channel, purpose) alone. Four channels come from
+// one call of the generator.
 HK_INLINE void hk_fill_row(real *y, struct hk_stream stream, int64_t row, int64_t tokens,
                            int64_t width, hk_factor_fn *factor, double a, double b) {
     const struct hk_noise noise = stream.noise;

@@ -1,5 +1,5 @@
-// factors_device: the walk over y [rows, width] that noise and dropout share on devices: a thread for four channels, from
-// one call of the generator; the bits of the CPU's (factors.h). Only *_cuda.cu files include it.
+// factors_device: the walk over y [rows, width] that noise and dropout share on devices: a thread for four channels,
+// from one call of the generator; the bits of the CPU's (factors.h). Only *_cuda.cu files include it.
 #ifndef HECATE_KERNELS_NOISE_FACTORS_DEVICE_H
 #define HECATE_KERNELS_NOISE_FACTORS_DEVICE_H
 

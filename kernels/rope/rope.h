@@ -17,9 +17,9 @@ struct hk_rope_dims {
 // The angle of element j at a position p is p * f(j), f(j) = theta^(-2 j / width). Scaling to longer
 // sequences divides f(j) by `factor` where j >= high, leaves it where j <= low, and mixes the two in
 // proportion between: YaRN (Peng et al. 2023, arXiv:2309.00071, section 3.2). low = -1, high = 0 is
-// linear scaling. With `original` positions, low and high are not elements but how often one turns in so many positions:
-// f(j) is divided below `low` turns and left above `high` ones (Llama 3.1, arXiv:2407.21783); low may be high.
-// Cosines and sines are multiplied with `amplitude`. A factor of 0 is no scaling.
+// linear scaling. With `original` positions, low and high are not elements but how often one turns in so many
+// positions: f(j) is divided below `low` turns and left above `high` ones (Llama 3.1, arXiv:2407.21783); low may be
+// high. Cosines and sines are multiplied with `amplitude`. A factor of 0 is no scaling.
 struct hk_rope_rule {
     double theta;
     double factor, low, high, amplitude;

@@ -126,7 +126,8 @@ template <bool SPECIAL> HKC_DEVICE mask<SPECIAL> mask_of(const hk_sdpa_dims &d, 
             SPECIAL && d.begins ? d.begins + sequence * d.positions : NULL};
 }
 
-// Scores with a cap are tanh of a multiple of the products of rows, times the cap; those without are a multiple of them.
+// Scores with a cap are tanh of a multiple of the products of rows, times the cap; those without are a multiple of
+// them.
 HKC_DEVICE float bend_of(const hk_sdpa_dims &d) {
     return (float)d.scale / (float)d.cap;
 }

@@ -21,11 +21,11 @@ struct hk_sdpa_dims {
     bool causal;    // Only keys with key <= query.
     double scale;   // Usually width^-0.5.
     double cap;     // > 0: scaled scores s become cap tanh(s / cap); 0: they stay.
-    // [batch, positions], what hk_documents gives: each query sees its own document only, and its chunk counts from where that
-    // begins, as if it were a sequence by itself. NULL: a sequence is one document.
+    // [batch, positions], what hk_documents gives: each query sees its own document only, and its chunk counts from
+    // where that begins, as if it were a sequence by itself. NULL: a sequence is one document.
     const int32_t *begins;
-    // On CPUs, elsewhere 0. Of hk_sdpa_*, with one sequence and causal: keys and values that lie before the first query's,
-    // which all positions may see, those of calls before.
+    // On CPUs, elsewhere 0. Of hk_sdpa_*, with one sequence and causal: keys and values that lie before the first
+    // query's, which all positions may see, those of calls before.
     int64_t before;
     int64_t
         apart; // From the lse of a head to that of the next, where these are some positions of each; 0: positions.

@@ -1,6 +1,6 @@
-// tile: what the kernels of attention of floats share. A block of threads owns OWN rows (queries or keys) and walks over tiles of
-// OTHER rows (keys or queries): it makes a matrix [OWN][OTHER] of products of rows, and multiplies one of these with
-// rows of the tile, which it sums up in registers.
+// tile: what the kernels of attention of floats share. A block of threads owns OWN rows (queries or keys) and walks
+// over tiles of OTHER rows (keys or queries): it makes a matrix [OWN][OTHER] of products of rows, and multiplies one of
+// these with rows of the tile, which it sums up in registers.
 #ifndef HECATE_KERNELS_SDPA_TILE_DEVICE_H
 #define HECATE_KERNELS_SDPA_TILE_DEVICE_H
 
@@ -8,7 +8,8 @@
 
 namespace attention {
 
-// Thread (tx, ty) of SIDE x SIDE has rows ty, ty + SIDE, .. of the own ones and columns tx, tx + SIDE, .. of the others.
+// Thread (tx, ty) of SIDE x SIDE has rows ty, ty + SIDE, .. of the own ones and columns tx, tx + SIDE, .. of the
+// others.
 constexpr int SIDE = 16, THREADS = SIDE * SIDE, OWN = 64, OTHER = 32, DEPTH = 32;
 constexpr int ROWS = OWN / SIDE, COLUMNS = OTHER / SIDE, LINE = DEPTH + 1; // One more: other banks.
 

@@ -1,9 +1,10 @@
-// warpgroup: rows of bf16 in shared memory as operands of a warpgroup's GEMMs (wgmma, sm_90a), for attention. A block has two
-// warpgroups, each with 64 of the block's 128 own rows; both share tiles of the other rows, of which there are two: one is computed
-// with while the next one is under way.
+// warpgroup: rows of bf16 in shared memory as operands of a warpgroup's GEMMs (wgmma, sm_90a), for attention. A block
+// has two warpgroups, each with 64 of the block's 128 own rows; both share tiles of the other rows, of which there are
+// two: one is computed with while the next one is under way.
 //
-// A matrix lies as in matrix_device.h, in panels of 64 columns, which are what wgmma calls lines of 128 bytes with swizzle. So one copy
-// of a tile is both kinds of operand: rows along the contracted index, and rows that are the contracted index.
+// A matrix lies as in matrix_device.h, in panels of 64 columns, which are what wgmma calls lines of 128 bytes with
+// swizzle. So one copy of a tile is both kinds of operand: rows along the contracted index, and rows that are the
+// contracted index.
 #ifndef HECATE_KERNELS_SDPA_WARPGROUP_DEVICE_H
 #define HECATE_KERNELS_SDPA_WARPGROUP_DEVICE_H
 
@@ -14,7 +15,8 @@ namespace attention {
 
 constexpr int GROUP_THREADS = 256, GROUP_ROWS = 64, OWN = 2 * GROUP_ROWS;
 
-// How a thread copies ROWS rows of a head, tile after tile; of each the columns of P panels, which are zeros where the head has none.
+// How a thread copies ROWS rows of a head, tile after tile; of each the columns of P panels, which are zeros where the
+// head has none.
 template <int ROWS, int P> struct copier {
     static constexpr int PIECES = 8 * P, BELOW = GROUP_THREADS / PIECES;
     const bf16 *at; // The thread's piece of its first row.
@@ -61,8 +63,8 @@ HKC_DEVICE int warpgroup() {
     return __shfl_sync(~0u, (int)threadIdx.x / 128, 0);
 }
 
-// sum = the warpgroup's 64 of the OWN rows at `own`, times the ROWS rows of a tile: the GEMMs of rows of P panels. Begins them; they
-// are a group.
+// sum = the warpgroup's 64 of the OWN rows at `own`, times the ROWS rows of a tile: the GEMMs of rows of P panels.
+// Begins them; they are a group.
 template <int P, int ROWS>
 HKC_DEVICE void begin_scores(float (&sum)[ROWS / 2], const unsigned char *own,
                              const unsigned char *tile) {
@@ -93,7 +95,8 @@ template <int ROWS> struct group_weights {
     }
 };
 
-// sum += weights times the ROWS rows of a tile, P panels wide. Begins it; it is a group. The weights stay until it has ended.
+// sum += weights times the ROWS rows of a tile, P panels wide. Begins it; it is a group. The weights stay until it has
+// ended.
 template <int P, int ROWS>
 HKC_DEVICE void begin_weighted(float (&sum)[32 * P], const group_weights<ROWS> &weights,
                                const unsigned char *tile) {
@@ -133,7 +136,8 @@ HKC_DEVICE void store_group_row(bf16 *to, int64_t width, const float (&sum)[N], 
     }
 }
 
-// Calls load(i, tile) and compute(i, tile) for i = 0 .. count - 1, as each_tile does with two tiles. Copies are visible to GEMMs.
+// Calls load(i, tile) and compute(i, tile) for i = 0 .. count - 1, as each_tile does with two tiles. Copies are visible
+// to GEMMs.
 template <class L, class F>
 HKC_DEVICE void each_group_tile(unsigned char *memory, int bytes, int count, L load, F compute) {
     if (count > 0) load(0, memory);

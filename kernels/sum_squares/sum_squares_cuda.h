@@ -1,6 +1,6 @@
 // sum_squares_cuda: launchers of sum_squares on CUDA devices, see sum_squares.h and cuda/lane.h. Differences: it
-// takes `arrays` of `count` values each, one behind the other, whose sums are stored at sum[0], sum[1], ..., on the device:
-// each is what it would be alone.
+// takes `arrays` of `count` values each, one behind the other, whose sums are stored at sum[0], sum[1], ..., on the
+// device: each is what it would be alone.
 #ifndef HECATE_KERNELS_SUM_SQUARES_CUDA_H
 #define HECATE_KERNELS_SUM_SQUARES_CUDA_H
 

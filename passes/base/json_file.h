@@ -6,7 +6,8 @@
 
 #include "ir/op.h"
 
-// A file that is read. It is not trusted: the first fault is reported at its place in the file, and `sound` is false from then on.
+// A file that is read. It is not trusted: the first fault is reported at its place in the file, and `sound` is false
+// from then on.
 struct hec_json_file {
     MlirOperation module; // Whose context reports.
     const char *path;
@@ -15,8 +16,8 @@ struct hec_json_file {
     bool sound;
 };
 
-// Reads the file at `path`, which stays the caller's; `what` ("plan") begins the report of one that cannot be opened. With a null
-// module nothing is reported.
+// Reads the file at `path`, which stays the caller's; `what` ("plan") begins the report of one that cannot be opened.
+// With a null module nothing is reported.
 struct hec_json_file hec_json_open(MlirOperation module, const char *what, const char *path);
 void hec_json_close(struct hec_json_file *file);
 

@@ -4,8 +4,8 @@
 
 #include "passes/cost/stage.h"
 
-// In chunks. `sent` and `got` are of a gather; its way back, where gradients are summed, has them swapped. Of copies that
-// stay there is only the sum, to which `sent` and `got` belong, then.
+// In chunks. `sent` and `got` are of a gather; its way back, where gradients are summed, has them swapped. Of copies
+// that stay there is only the sum, to which `sent` and `got` belong, then.
 struct hec_chunks {
     double *sent, *got;           // [devices]
     double *node_sent, *node_got; // [nodes] across
@@ -15,8 +15,9 @@ struct hec_chunks {
 // Memory is the stage's.
 struct hec_chunks hec_chunks_take(struct hec_stage *stage);
 
-// Counts the chunks of `plan`, which a stage has made, with its owners. Where holders pass chunks on, what is sent is taken to
-// be spread over them evenly, as schedules do. Collectives over all devices, and sums over copies, move as few bytes as any can.
+// Counts the chunks of `plan`, which a stage has made, with its owners. Where holders pass chunks on, what is sent is
+// taken to be spread over them evenly, as schedules do. Collectives over all devices, and sums over copies, move as few
+// bytes as any can.
 void hec_chunks_count(const struct hec_stage *stage, const struct hpl_plan *plan,
                       struct hec_chunks *chunks);
 

@@ -1,8 +1,8 @@
-// What was measured of a machine, read from files: how long kernels take, by their sizes (hecatec --calibrate), and what links
-// carry (a program's links --save).
+// What was measured of a machine, read from files: how long kernels take, by their sizes (hecatec --calibrate), and
+// what links carry (a program's links --save).
 //
-// A time between measured sizes is interpolated, linearly in the logarithms of sizes and time. Below the smallest size it is
-// that of the smallest, beyond the largest it grows with the work. Deterministic: numbers in, numbers out.
+// A time between measured sizes is interpolated, linearly in the logarithms of sizes and time. Below the smallest size
+// it is that of the smallest, beyond the largest it grows with the work. Deterministic: numbers in, numbers out.
 #ifndef HECATE_PASSES_COST_MEASURED_H
 #define HECATE_PASSES_COST_MEASURED_H
 

@@ -51,9 +51,8 @@ struct hec_search {
 // Decides everything; memory is of `arena`. False after a report.
 bool hec_search(MlirOperation module, struct hec_arena *arena, struct hec_search *search);
 
-// What a search begins with: costs, policy, loads; and the owners that the module has. Where no rows of experts are sent to
-// other ranks there is only the machine.
-// False after a report.
+// What a search begins with: costs, policy, loads; and the owners that the module has. Where no rows of experts are
+// sent to other ranks there is only the machine. False after a report.
 bool hec_search_prepare(MlirOperation module, struct hec_arena *arena, struct hec_search *search);
 
 // What one set is simulated with.

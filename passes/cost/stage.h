@@ -1,5 +1,5 @@
-// The planner's episode on loads: what a program would plan for a layer in an iteration. The cost model and the timeline
-// stand on it.
+// The planner's episode on loads: what a program would plan for a layer in an iteration. The cost model and the
+// timeline stand on it.
 #ifndef HECATE_PASSES_COST_STAGE_H
 #define HECATE_PASSES_COST_STAGE_H
 

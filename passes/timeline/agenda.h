@@ -1,5 +1,5 @@
-// A binary heap of things with their times. Of equal times the smaller number comes first, so the order does not depend on
-// how the heap was filled.
+// A binary heap of things with their times. Of equal times the smaller number comes first, so the order does not depend
+// on how the heap was filled.
 #ifndef HECATE_PASSES_TIMELINE_AGENDA_H
 #define HECATE_PASSES_TIMELINE_AGENDA_H
 

@@ -1,11 +1,11 @@
 // Flows in bundles: what network.c, bundles.c and rates.c share. Private to this folder.
 //
-// A flow's rate is what one of its ports, the one that bounds it, gives each of its flows. Flows that two ports can bound, and the
-// same two, are a bundle. It has one rate, found once for all of them, and its first flow to end is the one
-// that has least left, whatever rates will be: each has had the same number of bytes since the bundle began.
+// A flow's rate is what one of its ports, the one that bounds it, gives each of its flows. Flows that two ports can
+// bound, and the same two, are a bundle. It has one rate, found once for all of them, and its first flow to end is the
+// one that has least left, whatever rates will be: each has had the same number of bytes since the bundle began.
 //
-// These two ports are the bundle's keys. Flows go through other ports, too; where those can be full they are watched. When one of them
-// bounds flows after all, these get a bundle that has a key there.
+// These two ports are the bundle's keys. Flows go through other ports, too; where those can be full they are watched.
+// When one of them bounds flows after all, these get a bundle that has a key there.
 #ifndef HECATE_PASSES_TIMELINE_BUNDLES_H
 #define HECATE_PASSES_TIMELINE_BUNDLES_H
 
@@ -121,8 +121,8 @@ static inline double hec_served(const struct hec_network *network,
 
 // ---- bundles.c
 
-// The bundle with these keys, key[0] < key[1] or key[1] = -1; a new one without flows if there is none, or none that is open where
-// `open`. May move bundles in memory.
+// The bundle with these keys, key[0] < key[1] or key[1] = -1; a new one without flows if there is none, or none that is
+// open where `open`. May move bundles in memory.
 int32_t hec_bundle_with(struct hec_network *network, const int32_t key[2], bool open);
 
 // The ports that are most likely to bound the flow: the narrowest.

@@ -1,6 +1,6 @@
 // What travels between devices, on lanes: on each device the transfers of one lane follow each other, those of
-// different lanes share the links. A transfer is a set of messages, which may wait for each other; a device's part of it is done
-// when all that it sends and receives has arrived.
+// different lanes share the links. A transfer is a set of messages, which may wait for each other; a device's part of
+// it is done when all that it sends and receives has arrived.
 //
 // A message needs both of its devices: it leaves when both have come to the transfer on that lane, and
 // what it waits for has arrived.
@@ -33,8 +33,8 @@ struct hec_path {
 };
 
 // Links of the machine, as its settings say: a port in and one out of each device, and of each node where there are
-// several; what goes to another node goes through all four. `sums`: transfers are sums alone (hec_transfer_loads), whose times are found
-// several times as fast then. Free with hec_lanes_free.
+// several; what goes to another node goes through all four. `sums`: transfers are sums alone (hec_transfer_loads),
+// whose times are found several times as fast then. Free with hec_lanes_free.
 struct hec_lanes *hec_lanes_create(const struct hec_machine *machine, bool sums);
 void hec_lanes_free(struct hec_lanes *lanes);
 
@@ -51,8 +51,8 @@ int32_t hec_transfer_message(struct hec_lanes *lanes, int32_t transfer, int32_t 
 // `message` waits for `before`; both are of the transfer.
 void hec_transfer_after(struct hec_lanes *lanes, int32_t transfer, int32_t message, int32_t before);
 
-// `message` goes through the same connection as `before`, between the same devices: it leaves when that one is through, and pays
-// no latency of its own.
+// `message` goes through the same connection as `before`, between the same devices: it leaves when that one is through,
+// and pays no latency of its own.
 void hec_transfer_behind(struct hec_lanes *lanes, int32_t transfer, int32_t message,
                          int32_t before);
 

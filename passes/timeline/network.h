@@ -12,8 +12,8 @@ enum { HEC_FLOW_PORTS = 4 };
 
 struct hec_network;
 
-// capacity [ports]: bytes per microsecond, all positive. `slack`: the part of a port that flows may leave unused when they
-// end, before the others get more; 0: they get it at once. Free with hec_network_free.
+// capacity [ports]: bytes per microsecond, all positive. `slack`: the part of a port that flows may leave unused when
+// they end, before the others get more; 0: they get it at once. Free with hec_network_free.
 struct hec_network *hec_network_create(int32_t ports, const double *capacity, double slack);
 void hec_network_free(struct hec_network *network);
 

@@ -4,8 +4,8 @@
 
 #include "passes/timeline/traffic.h"
 
-// Behind hec_mover_begin, with mover->owner: from now on placements of periodic policies stay until they are changed. They are
-// made by the loads up to time `at` of the file, and cost nothing. False: the planner refuses.
+// Behind hec_mover_begin, with mover->owner: from now on placements of periodic policies stay until they are changed.
+// They are made by the loads up to time `at` of the file, and cost nothing. False: the planner refuses.
 bool hec_owners_begin(struct hec_mover *mover, int64_t at);
 
 // Places experts anew by the loads up to time `at`, or finds new owners with policies of ours; others leave them alone.

@@ -110,7 +110,8 @@ void hec_run_meet(struct run *r, int32_t device, const struct hec_action *a);
 
 // ---- reshard.c: new owners
 
-// The first placement of a set, if it lasts, and owners as old as the simulation begins with. False: the planner refuses.
+// The first placement of a set, if it lasts, and owners as old as the simulation begins with. False: the planner
+// refuses.
 bool hec_run_place(struct run *r, int set);
 
 // Changes owners, if it is time, and waits for what comes with them.

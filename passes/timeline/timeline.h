@@ -1,5 +1,5 @@
-// The timeline of a whole cluster: every device runs the program of a step (script.h) in virtual time, with plans of the
-// planner's own on loads (traffic.h), over links that transfers share (lanes.h).
+// The timeline of a whole cluster: every device runs the program of a step (script.h) in virtual time, with plans of
+// the planner's own on loads (traffic.h), over links that transfers share (lanes.h).
 //
 // Deterministic: the same module, choices and loads give the same times.
 #ifndef HECATE_PASSES_TIMELINE_TIMELINE_H

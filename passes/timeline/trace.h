@@ -1,5 +1,5 @@
-// The timeline as a trace that Perfetto and chrome://tracing show: a process for each device, a track for its own time and
-// one for each lane. Arrows lead from where a message leaves to where it arrives.
+// The timeline as a trace that Perfetto and chrome://tracing show: a process for each device, a track for its own time
+// and one for each lane. Arrows lead from where a message leaves to where it arrives.
 #ifndef HECATE_PASSES_TIMELINE_TRACE_H
 #define HECATE_PASSES_TIMELINE_TRACE_H
 

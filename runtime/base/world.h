@@ -16,9 +16,9 @@ struct hrt_world {
 
 // Reads HECATE_RANK, HECATE_RANKS and, where they are set, HECATE_LOCAL_RANK (else -1) and HECATE_LOCAL_RANKS, else the
 // variables of torchrun (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE with MASTER_ADDR), else of Open MPI
-// (OMPI_COMM_WORLD_*), else of Slurm (SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID, SLURM_STEP_NUM_NODES of a step that srun
-// started; not those of the batch script itself). The innermost launcher counts: torchrun may run
-// below the others, and mpirun below Slurm. False: a variable is missing or not a number in range.
+// (OMPI_COMM_WORLD_*), else of Slurm (SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID, SLURM_STEP_NUM_NODES of a step that
+// srun started; not those of the batch script itself). The innermost launcher counts: torchrun may run below the
+// others, and mpirun below Slurm. False: a variable is missing or not a number in range.
 bool hrt_world_find(struct hrt_world *world, struct hrt_error *error);
 
 // The topology file to read: `option` (of --topology), else the variable HECATE_TOPOLOGY, else NULL.

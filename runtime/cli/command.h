@@ -44,8 +44,9 @@ bool hrt_run_open_sampler(const struct hrt_run *run, struct hrt_sampler *sampler
 // By what the run trains, when it does.
 enum hrt_training hrt_run_trains(const struct hrt_run *run);
 
-// Creates the state with the checkpoint that training resumes from, parameters from --load, or fresh ones. Shared by all but info. On several ranks all
-// call it: they must read the same files, those of `data` (NULL: none) included, and all have a state, or none.
+// Creates the state with the checkpoint that training resumes from, parameters from --load, or fresh ones. Shared by
+// all but info. On several ranks all call it: they must read the same files, those of `data` (NULL: none) included, and
+// all have a state, or none.
 struct hrt_state;
 bool hrt_run_create_state(const struct hrt_run *run, struct hrt_state *state,
                           const struct hrt_data *data, bool training, struct hrt_error *error);

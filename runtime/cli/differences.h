@@ -1,5 +1,5 @@
-// Differences between the run of a checkpoint and the one that resumes from it, as sentences: "train.seed was 1 there and
-// is 2 here".
+// Differences between the run of a checkpoint and the one that resumes from it, as sentences: "train.seed was 1 there
+// and is 2 here".
 #ifndef HECATE_RUNTIME_CLI_DIFFERENCES_H
 #define HECATE_RUNTIME_CLI_DIFFERENCES_H
 
@@ -10,7 +10,8 @@ struct json_t;
 
 // `list` is an array of sentences, which these add to. `there` may be NULL, or anything else that stood in a file.
 //
-// Compares settings by key. `whole`: a missing key was not set; else the checkpoint is of a version that did not note it.
+// Compares settings by key. `whole`: a missing key was not set; else the checkpoint is of a version that did not note
+// it.
 void hrt_differ_settings(struct json_t *list, const struct json_t *there, const struct json_t *here,
                          bool whole);
 

@@ -25,8 +25,8 @@
 
 struct json_t;
 
-// The facts after step `step`, of a run with this --route (NULL: none). The caller gives them back by json_decref; NULL:
-// out of memory.
+// The facts after step `step`, of a run with this --route (NULL: none). The caller gives them back by json_decref;
+// NULL: out of memory.
 struct json_t *hrt_facts(const struct hrt_trainer *trainer, const char *route, int64_t step);
 
 // Differences between the run of the facts and the one that resumes, as sentences: an array that the caller gives back;
@@ -42,8 +42,8 @@ bool hrt_facts_go_on(const struct json_t *facts, struct hrt_trainer *trainer,
 void hrt_facts_note_log(struct json_t *facts, const struct hrt_jsonl *log);
 int64_t hrt_facts_log(const struct json_t *facts, const char *path);
 
-// Notes which records of routing there are; and the step before which a record began that the run of the facts has; -1: that
-// has no record of this path. For a version that did not note them, an existing file has begun before step 1.
+// Notes which records of routing there are; and the step before which a record began that the run of the facts has; -1:
+// that has no record of this path. For a version that did not note them, an existing file has begun before step 1.
 void hrt_facts_note_records(struct json_t *facts, const struct hrt_arguments *arguments,
                             const struct hrt_route *route);
 int64_t hrt_facts_record(const struct json_t *facts, const char *path);

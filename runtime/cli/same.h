@@ -9,9 +9,9 @@
 //   and threads are every machine's own,
 // - files that are read, by size and content.
 // Contents are compared by checksum: of files of up to 16 MiB over all bytes; of more than that over 16 MiB
-// in pieces of 4 KiB that lie evenly from the first byte to the last. Where data has several files they share the 16 MiB,
-// at least 8 KiB each. So starting takes as long for any amount of data, and single
-// bytes that differ in large files are not found.
+// in pieces of 4 KiB that lie evenly from the first byte to the last. Where data has several files they share the 16
+// MiB, at least 8 KiB each. So starting takes as long for any amount of data, and single bytes that differ in large
+// files are not found.
 #ifndef HECATE_RUNTIME_CLI_SAME_H
 #define HECATE_RUNTIME_CLI_SAME_H
 
@@ -21,8 +21,8 @@
 
 enum { HRT_CONTENT_TEXT = 80 };
 
-// Describes the compared content of a file, in words: "12 bytes and checksum ...". It is one of `files`, which share the bytes
-// read. False: it cannot be read, which the text says then.
+// Describes the compared content of a file, in words: "12 bytes and checksum ...". It is one of `files`, which share
+// the bytes read. False: it cannot be read, which the text says then.
 bool hrt_content_text(char text[HRT_CONTENT_TEXT], int fd, int files);
 
 // Whether all ranks were started alike; `argv` as main got it. Collective.

@@ -30,8 +30,8 @@ void hrt_saves_close(struct hrt_saves *saves);
 // Tells a state that was loaded what the checkpoint's run had seen of its experts.
 void hrt_saves_recall(const struct hrt_saves *saves, struct hrt_state *state);
 
-// Tells a trainer that is planned where it goes on, and gives experts the owners that they had, where they can have them.
-// Whether the run is the one that was saved: differences are errors or, with --resume-changed, warnings.
+// Tells a trainer that is planned where it goes on, and gives experts the owners that they had, where they can have
+// them. Whether the run is the one that was saved: differences are errors or, with --resume-changed, warnings.
 bool hrt_saves_check(struct hrt_saves *saves, struct hrt_trainer *trainer, struct hrt_error *error);
 
 // Whether step `number`, which is done, is one to save after.
@@ -40,8 +40,8 @@ bool hrt_saves_due(const struct hrt_saves *saves, int64_t number);
 // Whether checkpoint.every_minutes have passed, by the clock of rank 0; false on other ranks.
 bool hrt_saves_late(const struct hrt_saves *saves);
 
-// Begins to save step `number`, the last one of the trainer. No other is being saved. All ranks. False: it cannot; the checkpoint
-// there stays.
+// Begins to save step `number`, the last one of the trainer. No other is being saved. All ranks. False: it cannot; the
+// checkpoint there stays.
 bool hrt_saves_begin(struct hrt_saves *saves, const struct hrt_trainer *trainer,
                      const struct hrt_jsonl *log, int64_t number, struct hrt_error *error);
 

@@ -11,11 +11,11 @@
 //   36  uint32  bytes of a log-probability: 2 (IEEE half) or 4
 //   40  zeros
 //
-// and for each token K ids, then K log-probabilities: natural logarithms, up to a number added to all K. -infinity is no
-// entry; a token without entries teaches nothing. The entries of token t say which token t + 1 is.
+// and for each token K ids, then K log-probabilities: natural logarithms, up to a number added to all K. -infinity is
+// no entry; a token without entries teaches nothing. The entries of token t say which token t + 1 is.
 //
-// Files are not trusted: whatever does not fit is refused with a sentence that names the file. They are read, not mapped, so
-// that one which becomes shorter is an error and no signal.
+// Files are not trusted: whatever does not fit is refused with a sentence that names the file. They are read, not
+// mapped, so that one which becomes shorter is an error and no signal.
 #ifndef HECATE_RUNTIME_DATA_TEACHER_H
 #define HECATE_RUNTIME_DATA_TEACHER_H
 
@@ -38,8 +38,8 @@ struct hrt_teacher_file {
 bool hrt_teacher_file_open(struct hrt_teacher_file *file, const char *path, int64_t vocabulary,
                            struct hrt_error *error);
 
-// Reads the entries of tokens first .. first + count - 1 into ids and log_probs [count, entries]. Fails where an id is outside
-// of the vocabulary, or a log-probability is neither finite nor -infinity.
+// Reads the entries of tokens first .. first + count - 1 into ids and log_probs [count, entries]. Fails where an id is
+// outside of the vocabulary, or a log-probability is neither finite nor -infinity.
 bool hrt_teacher_file_read(const struct hrt_teacher_file *file, int64_t first, int64_t count,
                            int32_t *ids, float *log_probs, struct hrt_error *error);
 
@@ -58,8 +58,8 @@ struct hrt_teachers {
     int64_t entries; // Of all of them; 0: there are none.
 };
 
-// Opens the files at these paths and patterns, and finds for each of `tokens` the one that speaks of it, by number of tokens
-// and checksum. Reads all tokens once. False: `error` names the file; nothing stays open.
+// Opens the files at these paths and patterns, and finds for each of `tokens` the one that speaks of it, by number of
+// tokens and checksum. Reads all tokens once. False: `error` names the file; nothing stays open.
 bool hrt_teachers_open(struct hrt_teachers *teachers, const char *const *pattern, int patterns,
                        const struct hrt_data_file *tokens, int files, int64_t vocabulary,
                        struct hrt_error *error);

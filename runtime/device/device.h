@@ -98,7 +98,8 @@ struct hrt_device_backend {
     void (*join)(struct hrt_device *device);
     void (*mark)(struct hrt_device *device, int mark);
     void (*await)(struct hrt_device *device, int mark);
-    // Begins a range of what the host asks for, which profilers of the device show by its name; NULL: ends the last one.
+    // Begins a range of what the host asks for, which profilers of the device show by its name; NULL: ends the last
+    // one.
     void (*range)(const char *name);
     // Work issued from `record` to `recorded` is not run, but kept, so that `replay` can issue it at once; the
     // host must not wait in between. For devices with `records`.
@@ -119,8 +120,8 @@ struct hrt_device_backend {
 // The host, and GPUs of the library hecate_device_cuda.
 extern const struct hrt_device_backend hrt_device_host, hrt_device_cuda;
 
-// Opens the device that the program was compiled for; where its machine has several, the one for number `local` of the ranks
-// there, unless the launcher has numbered them. The caller closes it.
+// Opens the device that the program was compiled for; where its machine has several, the one for number `local` of the
+// ranks there, unless the launcher has numbered them. The caller closes it.
 bool hrt_device_open(struct hrt_device *device, const struct hrt_program *program, int local,
                      struct hrt_error *error);
 // Gives back its lane, after all memory that was taken. Also for a zeroed one.
@@ -137,8 +138,8 @@ void hrt_device_await(struct hrt_device *device, int mark, enum hrt_why why);
 // Waits until everything is done that was asked for.
 void hrt_device_join(struct hrt_device *device, enum hrt_why why);
 
-// The line of its source that the program is at, for profilers of the device; they see a range for each. In a function of an
-// emitted program, whose variable it is: `struct hrt_lines lines HRT_LINES_END = {0};`.
+// The line of its source that the program is at, for profilers of the device; they see a range for each. In a function
+// of an emitted program, whose variable it is: `struct hrt_lines lines HRT_LINES_END = {0};`.
 struct hrt_lines {
     struct hrt_device *device; // NULL: no range is begun.
 };
@@ -149,8 +150,9 @@ void hrt_lines_end(struct hrt_lines *lines);
 // Copies `bytes` to the device, behind what was asked for before. `from` may be changed afterwards.
 void hrt_device_write(struct hrt_device *device, void *to, const void *from, size_t bytes);
 
-// Gives back the whole pages of `bytes`, whose values are not needed any more, of memory that was taken `sparse`; a part that shares
-// a page with others stays. Nothing on a device with separate memory, whose memory is not taken page by page.
+// Gives back the whole pages of `bytes`, whose values are not needed any more, of memory that was taken `sparse`; a
+// part that shares a page with others stays. Nothing on a device with separate memory, whose memory is not taken page
+// by page.
 void hrt_device_forget(const struct hrt_device *device, void *at, size_t bytes);
 
 // Zeroes `bytes` of the device, behind what was asked for before.
@@ -160,13 +162,13 @@ void hrt_device_clear(struct hrt_device *device, void *at, size_t bytes);
 void hrt_device_read(struct hrt_device *device, void *to, const void *from, size_t bytes,
                      enum hrt_why why);
 
-// Copies `bytes` behind what was asked for before; they are there when that is done. Both ends are HRT_OF_BOTH or of the
-// device.
+// Copies `bytes` behind what was asked for before; they are there when that is done. Both ends are HRT_OF_BOTH or of
+// the device.
 void hrt_device_fetch(struct hrt_device *device, void *to, const void *from, size_t bytes);
 
-// The losses of a forward, in the order of struct hrt_losses, from where they lie on the device: `loss` [loss_count]. Emitted
-// programs call it. Waits once. Where losses_later is set, it waits for nothing and returns NaN, and the
-// losses of this forward, or of one that was recorded then, are brought by hrt_device_fetch_losses, to `to` [loss_count],
+// The losses of a forward, in the order of struct hrt_losses, from where they lie on the device: `loss` [loss_count].
+// Emitted programs call it. Waits once. Where losses_later is set, it waits for nothing and returns NaN, and the losses
+// of this forward, or of one that was recorded then, are brought by hrt_device_fetch_losses, to `to` [loss_count],
 // HRT_OF_BOTH, in this order.
 struct hrt_losses hrt_device_losses(struct hrt_device *device, const float *const *loss);
 void hrt_device_fetch_losses(struct hrt_device *device, float *to);

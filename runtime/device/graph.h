@@ -1,6 +1,6 @@
-// A part of a step that asks the device for the same every time: the same kernels, on the same memory, with the same numbers.
-// It is recorded once, and then asked for at once, which takes the host a few microseconds in place of some for each kernel,
-// and the device less between two kernels.
+// A part of a step that asks the device for the same every time: the same kernels, on the same memory, with the same
+// numbers. It is recorded once, and then asked for at once, which takes the host a few microseconds in place of some
+// for each kernel, and the device less between two kernels.
 #ifndef HECATE_RUNTIME_DEVICE_GRAPH_H
 #define HECATE_RUNTIME_DEVICE_GRAPH_H
 
@@ -13,9 +13,9 @@ struct hrt_graph {
     int times;      // That the caller asked for the part itself.
 };
 
-// Whether the device was asked for the part, of which nothing is left to do. If not, the caller asks for it and then calls
-// hrt_graph_end, without waiting for the device and without marks in between: the first time it is done as always, as
-// kernels are loaded then; the second time it is recorded, too.
+// Whether the device was asked for the part, of which nothing is left to do. If not, the caller asks for it and then
+// calls hrt_graph_end, without waiting for the device and without marks in between: the first time it is done as
+// always, as kernels are loaded then; the second time it is recorded, too.
 bool hrt_graph_run(struct hrt_graph *graph, struct hrt_device *device);
 void hrt_graph_end(struct hrt_graph *graph);
 

@@ -36,13 +36,13 @@
 // Ranks make equal decisions, each for itself, and check them: a word, a hash of them all, travels with all
 // counts and is compared before these are used. Decisions that need these counts are compared before rows move.
 //
-// Elements are floats or doubles, as the shape says; those of rows may be bf16, as their set says. Nothing is allocated after creation. On one
-// rank (back end self) nothing but local copies happens.
+// Elements are floats or doubles, as the shape says; those of rows may be bf16, as their set says. Nothing is allocated
+// after creation. On one rank (back end self) nothing but local copies happens.
 //
-// On a device with separate memory all arrays of these calls are the device's: rows, weights, ids, fractions. Rows are sorted,
-// listed and moved there, behind what it was asked for before. The host decides who computes what: hrt_route waits once, for
-// the rows of each expert. hrt_drop and hrt_fractions wait once where groups lie on several ranks: then ids, and weights or the
-// running counts, come to the host.
+// On a device with separate memory all arrays of these calls are the device's: rows, weights, ids, fractions. Rows are
+// sorted, listed and moved there, behind what it was asked for before. The host decides who computes what: hrt_route
+// waits once, for the rows of each expert. hrt_drop and hrt_fractions wait once where groups lie on several ranks: then
+// ids, and weights or the running counts, come to the host.
 #ifndef HECATE_RUNTIME_EXPERTS_EXPERTS_H
 #define HECATE_RUNTIME_EXPERTS_EXPERTS_H
 
@@ -176,7 +176,8 @@ void hrt_route(struct hrt_experts *experts, int set, int64_t layer, const int32_
 // Waves of the layer's route, at least 1, the same on every rank.
 int64_t hrt_waves(struct hrt_experts *experts, int set, int64_t layer);
 
-// Rows of a wave on this rank: the value that hrt_dispatch stores behind the last expert, for a host that cannot read it there.
+// Rows of a wave on this rank: the value that hrt_dispatch stores behind the last expert, for a host that cannot read
+// it there.
 int64_t hrt_wave_rows(struct hrt_experts *experts, int set, int64_t layer, int64_t wave);
 
 // Fills in the rows of one wave on this rank, and the gate weight of each.

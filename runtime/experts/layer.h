@@ -9,8 +9,9 @@
 #include "runtime/net/transport.h"
 #include "runtime/plan/types.h"
 
-// The plan and the route of one layer. In memory of both are the arrays that the host writes once the counts of a route are there, and that the kernel which
-// copies rows reads until those of the next are: on a device with separate memory that is when it has done all before.
+// The plan and the route of one layer. In memory of both are the arrays that the host writes once the counts of a route
+// are there, and that the kernel which copies rows reads until those of the next are: on a device with separate memory
+// that is when it has done all before.
 struct hrt_experts_layer {
     const struct hrt_experts_set *set;
     struct hpl_plan plan;
@@ -44,8 +45,8 @@ struct hrt_wave {
     int32_t *send_first, *recv_first;      // [ranks + 1]
 };
 
-// Arrays of a device with separate memory where groups of tokens lie on several ranks: those that the host reads, in memory of both, and those that the
-// device limits with.
+// Arrays of a device with separate memory where groups of tokens lie on several ranks: those that the host reads, in
+// memory of both, and those that the device limits with.
 struct hrt_experts_copies {
     int32_t *ids, *kept;                         // [tokens * picks]
     char *weights;                               // [tokens * picks]
@@ -125,8 +126,8 @@ bool hrt_group_is_alone(const struct hrt_part *part, int64_t group);
 // Tells all ranks experts->mine: layer->count is that of each of them.
 void hrt_gather_counts(struct hrt_experts *experts, struct hrt_experts_layer *layer);
 
-// The host's view of an array of `bytes`: the array itself, or `copy`, in memory of both, which a device with separate memory is only
-// asked to bring: the host then waits for all of them at once.
+// The host's view of an array of `bytes`: the array itself, or `copy`, in memory of both, which a device with separate
+// memory is only asked to bring: the host then waits for all of them at once.
 const void *hrt_experts_see(struct hrt_experts *experts, void *copy, const void *array,
                             size_t bytes);
 

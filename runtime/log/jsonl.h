@@ -17,8 +17,8 @@ struct hrt_jsonl {
     struct json_t *run; // Of the next line; NULL: it has been written.
 };
 
-// Opens `path`, which may be a device or a pipe (hf_output), and of a file that is there keeps the first `kept` bytes; NULL:
-// logs nothing.
+// Opens `path`, which may be a device or a pipe (hf_output), and of a file that is there keeps the first `kept` bytes;
+// NULL: logs nothing.
 bool hrt_jsonl_open(struct hrt_jsonl *log, const char *path, int64_t kept, struct hrt_error *error);
 
 // Bytes that the file has; -1: nothing is logged, or not into a file.

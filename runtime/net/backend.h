@@ -28,8 +28,8 @@ extern const struct hrt_comm_backend hrt_comm_mpi;
 extern const struct hrt_comm_backend hrt_comm_tcp;
 
 // Executors that move the memory of GPUs between their ranks (runtime/net/transport.h): NCCL, in the library
-// hecate_transport_nccl; memory that the processes of one machine map from each other; and the one of both that fits the
-// ranks, of the library hecate_transport_cuda.
+// hecate_transport_nccl; memory that the processes of one machine map from each other; and the one of both that fits
+// the ranks, of the library hecate_transport_cuda.
 extern const struct hrt_executor hrt_executor_nccl, hrt_executor_ipc, hrt_executor_cuda;
 
 // Its library and version, such as "NCCL 2.28.3". Not collective, needs no device.

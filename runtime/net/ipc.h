@@ -91,8 +91,8 @@ static inline bool hrt_ipc_moves(int lane) {
 }
 enum { HRT_IPC_LANES = HRT_LANES - 1 };
 
-// The token of a ring's piece `number`, of `bytes`; `last` of its message. The pieces that follow each other in a place,
-// and what the place holds before the first, have different ones.
+// The token of a ring's piece `number`, of `bytes`; `last` of its message. The pieces that follow each other in a
+// place, and what the place holds before the first, have different ones.
 static inline uint32_t hrt_ipc_token(uint64_t number, size_t bytes, bool last) {
     enum { TURNS = 1 << 10, SIZE_BITS = 21 };
     const uint32_t turn = (uint32_t)((number / HRT_IPC_PLACES + 1) % TURNS);
@@ -105,8 +105,8 @@ void hrt_ipc_check(struct hrt_comm *comm, const char *what, cudaError_t error);
 
 // ---- ipc_meet.c
 
-// Takes streams, events, the functions of the driver and the memory that others will write to. Everything taken before an
-// error hrt_ipc_part gives back.
+// Takes streams, events, the functions of the driver and the memory that others will write to. Everything taken before
+// an error hrt_ipc_part gives back.
 bool hrt_ipc_take(struct hrt_ipc *ipc, struct hrt_error *error);
 // Shows all ranks each other's memory. Collective; a failure ends the job.
 void hrt_ipc_meet(struct hrt_ipc *ipc);

@@ -1,13 +1,13 @@
-// Several ranks: everything that does not depend on the transport. Lanes, sums, lost ranks. A transport carries messages: MPI
-// (mpi.c), or TCP (tcp.c). Only these files and tests include this.
+// Several ranks: everything that does not depend on the transport. Lanes, sums, lost ranks. A transport carries
+// messages: MPI (mpi.c), or TCP (tcp.c). Only these files and tests include this.
 //
 // A lost rank ends the job. mpirun ends all ranks by itself when one dies, and names it. Where the
 // launcher does not, the others see within a second that a process of their machine has ended. A rank that
 // hangs, or whose machine or network is gone, is missed by its neighbour after HECATE_COMM_TIMEOUT
 // seconds (20): every rank says once a second that it lives, from a thread of its own, so computing
 // for long is no silence. One that lives but keeps others waiting is lost after HECATE_COMM_PATIENCE
-// seconds (300), unless all are patient (hrt_comm_be_patient). One rank then prints who was lost and raises an alarm; all that hear it exit with
-// code 1 (HRT_EXIT_FAILED), and end a process of their machine that hangs.
+// seconds (300), unless all are patient (hrt_comm_be_patient). One rank then prints who was lost and raises an alarm;
+// all that hear it exit with code 1 (HRT_EXIT_FAILED), and end a process of their machine that hangs.
 //
 // Lanes (net/transport.h) advance while the caller computes: a helper thread turns them every 200 us (1 ms
 // where ranks share cores) and sleeps when nothing is under way. HECATE_COMM_PROGRESS=poll leaves it out: they
@@ -51,8 +51,8 @@ struct hrt_net_pieces {
     int count, room;
 };
 
-// Bytes that a lane has sent to and received from a rank. Room is given back by empty messages, one for every `half` bytes
-// received.
+// Bytes that a lane has sent to and received from a rank. Room is given back by empty messages, one for every `half`
+// bytes received.
 struct hrt_net_flow {
     uint64_t half; // Half of the window, in bytes; the same on both sides.
     uint64_t sent, received;

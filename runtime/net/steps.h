@@ -108,8 +108,8 @@ enum { HRT_STAGED = HPL_STAGED };
 int64_t hrt_steps_room(int64_t transfers, int64_t ranks, bool adds);
 
 // Clears the list and fills it in. Both ends of every message first tell each other the hash, so that ranks whose
-// schedules differ find out before data moves; not where `heard` is NULL. Sets `received` and `crossed`: bytes to this rank, and of them from other
-// nodes, when `node` [ranks] is not NULL.
+// schedules differ find out before data moves; not where `heard` is NULL. Sets `received` and `crossed`: bytes to this
+// rank, and of them from other nodes, when `node` [ranks] is not NULL.
 struct hrt_carried {
     size_t received, crossed;
 };

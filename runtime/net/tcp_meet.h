@@ -31,8 +31,8 @@ struct hrt_meeting {
     struct hrt_address first; // Where this rank has found rank 0.
 };
 
-// tcp_first.c, tcp_meet.c. `sound` false: this rank cannot run because of `error`, and all shall know. False: the error of all; of ranks but 0
-// without text where rank 0 has it.
+// tcp_first.c, tcp_meet.c. `sound` false: this rank cannot run because of `error`, and all shall know. False: the error
+// of all; of ranks but 0 without text where rank 0 has it.
 bool hrt_tcp_meet_as_first(struct hrt_meeting *meeting, bool sound, struct hrt_error *error);
 bool hrt_tcp_meet(struct hrt_meeting *meeting, bool sound, struct hrt_error *error);
 

@@ -1,7 +1,7 @@
 // TCP as what carries messages (struct hrt_wire, net.h): a connection between every two ranks.
 //
-// The caller moves all that can be moved, on all connections; there is no thread of its own. Data goes from and to where the
-// caller has it; bytes that come before they are asked for are kept, and lanes bound their number.
+// The caller moves all that can be moved, on all connections; there is no thread of its own. Data goes from and to
+// where the caller has it; bytes that come before they are asked for are kept, and lanes bound their number.
 #ifndef HECATE_RUNTIME_NET_TCP_WIRE_H
 #define HECATE_RUNTIME_NET_TCP_WIRE_H
 

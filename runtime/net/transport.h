@@ -10,9 +10,9 @@
 // Adds and copies are run in the order of the list by whoever turns the lane, and under no lock that submit, reached
 // or join need. Same lists, same bits.
 //
-// Lists whose memory is that of a device with separate memory (steps->on_device) go to an executor of the device: it asks the
-// device for all of a list at once, behind what the device was asked for before. Joining one lets the device wait, and
-// not the host: work issued afterwards sees the received bytes.
+// Lists whose memory is that of a device with separate memory (steps->on_device) go to an executor of the device: it
+// asks the device for all of a list at once, behind what the device was asked for before. Joining one lets the device
+// wait, and not the host: work issued afterwards sees the received bytes.
 //
 //     mark = hrt_submit(comm, HRT_LANE_GATHER, &steps);
 //     ... compute ...
@@ -51,11 +51,13 @@ struct hrt_sharing {
     char address[16]; // The GPU's address on their machine.
 };
 
-// An executor runs lists on a device. Every rank opens it, joins the others, and submits the same lists in the same order.
+// An executor runs lists on a device. Every rank opens it, joins the others, and submits the same lists in the same
+// order.
 struct hrt_executor {
     const char *name; // "nccl"
     // For an executor that stands for several: the one for these ranks, the same on all of them; NULL: none can serve
-    // them, and `error` says why on one rank at least. Collective. NULL: this one serves all but ranks that share a device.
+    // them, and `error` says why on one rank at least. Collective. NULL: this one serves all but ranks that share a
+    // device.
     const struct hrt_executor *(*choose)(struct hrt_comm *comm, const struct hrt_sharing *sharing,
                                          struct hrt_error *error);
     // Takes what it needs of the rank's own device, and names itself in comm->executor.
@@ -86,7 +88,8 @@ static inline struct hrt_mark hrt_arrival(struct hrt_mark mark) {
 bool hrt_reached(struct hrt_comm *comm, struct hrt_mark mark);
 
 // Returns when the mark is reached: the only place at which this rank waits for a lane. A lost peer ends the run
-// as it does in collectives; `why`, which stays in place, names the wait in the message and in comm->wait, where it is counted.
+// as it does in collectives; `why`, which stays in place, names the wait in the message and in comm->wait, where it is
+// counted.
 void hrt_join(struct hrt_comm *comm, struct hrt_mark mark, const char *why);
 
 // Submits an exchange to a lane and joins it. `steps` has room for 2 * ranks.

@@ -7,8 +7,8 @@
 
 struct hrt_copies;
 
-// Reserves `room` bytes of addresses; memory is taken as copies first use it. The caller destroys it. NULL: out of memory.
-// One thread at a time calls these functions.
+// Reserves `room` bytes of addresses; memory is taken as copies first use it. The caller destroys it. NULL: out of
+// memory. One thread at a time calls these functions.
 struct hrt_copies *hrt_copies_create(size_t room);
 void hrt_copies_destroy(struct hrt_copies *copies);
 

@@ -23,8 +23,8 @@ void hrt_gather_close(struct hrt_gather *gather);
 // Whether this rank only sends.
 bool hrt_gather_sends(const struct hrt_gather *gather);
 
-// Where the tensor's first element lies, until the next one comes, on rank 0. With `comm` all ranks ask for the same tensors in the
-// same order.
+// Where the tensor's first element lies, until the next one comes, on rank 0. With `comm` all ranks ask for the same
+// tensors in the same order.
 const void *hrt_gather_tensor(struct hrt_gather *gather, const struct hrt_tensor *tensor);
 
 #endif

@@ -36,8 +36,8 @@ struct hrt_safetensors {
     struct hrt_error *error; // Borrowed.
 };
 
-// Opens a file and reads its header. Close it in either case. False: `error` says what is wrong with it; what fails later
-// is told there, too.
+// Opens a file and reads its header. Close it in either case. False: `error` says what is wrong with it; what fails
+// later is told there, too.
 bool hrt_safetensors_open(struct hrt_safetensors *file, const char *path, struct hrt_error *error);
 
 // Also of a zeroed one.

@@ -43,12 +43,13 @@ struct hrt_state {
     struct hrt_experts *experts;
     struct hrt_fssdp *fssdp; // Of programs that move experts.
     struct hrt_dense *dense;
-    // For values that are being saved (params/snapshot.h): code that changes parameters, means or variances asks it first. NULL: none.
+    // For values that are being saved (params/snapshot.h): code that changes parameters, means or variances asks it
+    // first. NULL: none.
     struct hrt_snapshot *snapshot;
 };
 
-// Takes memory for teacher entries of a batch, `entries` for each token, and tells the model. Nothing to do for a program
-// without losses against one, or without entries.
+// Takes memory for teacher entries of a batch, `entries` for each token, and tells the model. Nothing to do for a
+// program without losses against one, or without entries.
 bool hrt_state_teach(struct hrt_state *state, int64_t entries, struct hrt_error *error);
 
 // Tells the model where it finds teacher entries of the calls that follow. Nothing to do where there is none.
@@ -57,7 +58,8 @@ void hrt_state_tell(struct hrt_state *state, struct hk_teacher teacher);
 // Gives back what hrt_state_teach took.
 void hrt_state_forget(struct hrt_state *state);
 
-// More zeroed memory of the device, which the caller gives back to it. The error says that there is not enough for `what`.
+// More zeroed memory of the device, which the caller gives back to it. The error says that there is not enough for
+// `what`.
 bool hrt_state_take(struct hrt_state *state, enum hrt_memory memory, void **buffer, size_t bytes,
                     const char *what, struct hrt_error *error);
 
@@ -73,8 +75,8 @@ struct hrt_losses hrt_state_forward(struct hrt_state *state, int64_t batch, doub
 struct hrt_loss hrt_loss_at(const struct hrt_program *program, int number);
 
 // Where the device has the logits of `count` tokens of the last forward, from token `first` of its batch on, for loss
-// `number`. They are computed now where the program never has all of them (logits_rows, at most as many), in place of those
-// that were asked for before.
+// `number`. They are computed now where the program never has all of them (logits_rows, at most as many), in place of
+// those that were asked for before.
 const void *hrt_state_logits(struct hrt_state *state, int number, int64_t first, int64_t count);
 
 // Makes the copies in bf16 that GEMMs read (params/rounded.h). Nothing in programs without any.

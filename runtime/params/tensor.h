@@ -53,7 +53,8 @@ void hrt_tensor_path(const struct hrt_tensor *tensor, char path[HRT_PATH_MAX]);
 // The same of another pattern than the parameter's path: {} and {e} in it become the tensor's layer and expert.
 void hrt_tensor_name(const struct hrt_tensor *tensor, const char *pattern, char path[HRT_PATH_MAX]);
 
-// Copies elements first .. first + count - 1, row major over the shape, of the tensor in `values` to or from `elements`, of the program's precision. Padding is never touched.
+// Copies elements first .. first + count - 1, row major over the shape, of the tensor in `values` to or from
+// `elements`, of the program's precision. Padding is never touched.
 void hrt_tensor_read(const struct hrt_program *program, const void *values,
                      const struct hrt_tensor *tensor, int64_t first, int64_t count, void *elements);
 void hrt_tensor_write(const struct hrt_program *program, void *values,

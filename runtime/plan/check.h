@@ -33,8 +33,8 @@ struct hpl_traffic {
 // Both: rounds ascend, from 1 on.
 
 // Proves that the list leads from the owners' placement to the plan: every transfer reads a segment
-// that its sender has by then, of an earlier round, writes one that its receiver does not have yet, and in the end every
-// holder has every segment. By induction over the list, every read is of the owner's data.
+// that its sender has by then, of an earlier round, writes one that its receiver does not have yet, and in the end
+// every holder has every segment. By induction over the list, every read is of the owner's data.
 enum hpl_fault hpl_check_gather(const struct hpl_topology *topology, const int32_t *owner,
                                 const struct hpl_plan *plan, const struct hpl_schedule *schedule,
                                 struct hpl_traffic *traffic, struct hpl_work *work);

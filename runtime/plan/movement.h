@@ -1,5 +1,5 @@
-// movement.h: how experts move. The compiler decides it, plan files keep it, programs carry it, and episodes plan with it:
-// simulations and programs, which read the same struct, plan alike.
+// movement.h: how experts move. The compiler decides it, plan files keep it, programs carry it, and episodes plan with
+// it: simulations and programs, which read the same struct, plan alike.
 #ifndef HECATE_RUNTIME_PLAN_MOVEMENT_H
 #define HECATE_RUNTIME_PLAN_MOVEMENT_H
 

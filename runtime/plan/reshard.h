@@ -24,10 +24,11 @@ enum hpl_status hpl_reshard(const struct hpl_topology *topology, int32_t layers,
                             const int64_t *rows, int32_t overlap, const int32_t *present,
                             int32_t *owner, struct hpl_work *work);
 
-// New owners for chunks that have some: those of now, but for the few that have to change so that nodes and devices carry
-// no more of a layer's light experts than hpl_reshard would give the fullest of them, or than an even part and `slack` thousandths of a
-// mean device's (node's) rows of the layer, if that is more. Chunks change places two by two, or go where there is room; the most useful change comes
-// first. Where no such change helps any more a layer stays above.
+// New owners for chunks that have some: those of now, but for the few that have to change so that nodes and devices
+// carry no more of a layer's light experts than hpl_reshard would give the fullest of them, or than an even part and
+// `slack` thousandths of a mean device's (node's) rows of the layer, if that is more. Chunks change places two by two,
+// or go where there is room; the most useful change comes first. Where no such change helps any more a layer stays
+// above.
 //
 // Arguments as of hpl_reshard; slack >= 0. A device that owns more than its share of `present` gives chunks away.
 // Called between optimizer steps only; chunks whose owner changes move with their states.

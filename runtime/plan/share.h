@@ -78,7 +78,8 @@ void hpl_route_even(const struct hpl_topology *topology, const struct hpl_plan *
                     const struct hpl_loads *loads, enum hpl_even even, int32_t rank,
                     uint32_t *rows);
 
-// The same for one expert: sets `rows` of the holders among which its rows are split, from .. to - 1 of the plan's, and of no others.
+// The same for one expert: sets `rows` of the holders among which its rows are split, from .. to - 1 of the plan's, and
+// of no others.
 void hpl_route_even_expert(const struct hpl_topology *topology, const struct hpl_plan *plan,
                            const struct hpl_loads *loads, enum hpl_even even, int32_t rank,
                            int32_t expert, uint32_t *rows, int32_t *from, int32_t *to);

@@ -1,5 +1,5 @@
-// Transfers between ranks over time, for a trace: a track per lane, and an arrow from where a message leaves to where it
-// arrives. The newest events are held, HRT_LANES_EVENTS of them.
+// Transfers between ranks over time, for a trace: a track per lane, and an arrow from where a message leaves to where
+// it arrives. The newest events are held, HRT_LANES_EVENTS of them.
 #ifndef HECATE_RUNTIME_PROFILE_TRANSFERS_H
 #define HECATE_RUNTIME_PROFILE_TRANSFERS_H
 
@@ -32,7 +32,8 @@ bool hrt_lanes_trace_start(struct hrt_lanes_trace *trace, struct hrt_comm *comm)
 void hrt_lanes_trace_stop(struct hrt_lanes_trace *trace);
 
 // How many events are held, and number `index` of them for the trace format, times counted from `zero`; NULL: it began
-// before `from`, or there is no memory. The caller gives it back by json_decref. Not while one is added: between hold and let_go.
+// before `from`, or there is no memory. The caller gives it back by json_decref. Not while one is added: between hold
+// and let_go.
 void hrt_lanes_trace_hold(struct hrt_lanes_trace *trace);
 void hrt_lanes_trace_let_go(struct hrt_lanes_trace *trace);
 int64_t hrt_lanes_trace_held(const struct hrt_lanes_trace *trace);

@@ -39,8 +39,8 @@ bool hrt_loads_file_read(struct hrt_loads_file *file, int64_t iteration, struct 
 bool hrt_loads_file_create(struct hrt_loads_file *file, const char *path,
                            struct hrt_loads_shape shape, struct hrt_error *error);
 
-// Opens a file that another run has written, of the same shape, to continue after its first `shape.iterations`; all after
-// them is cut off, and it is unfinished again.
+// Opens a file that another run has written, of the same shape, to continue after its first `shape.iterations`; all
+// after them is cut off, and it is unfinished again.
 bool hrt_loads_file_go_on(struct hrt_loads_file *file, const char *path,
                           struct hrt_loads_shape shape, struct hrt_error *error);
 

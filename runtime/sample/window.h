@@ -23,9 +23,9 @@ void hrt_window_begin(struct hrt_window *window, const int32_t *ids, int64_t cou
 // again.
 void hrt_window_append(struct hrt_window *window, int32_t id);
 
-// The scores of the token behind a window that has one: `candidate` [vocabulary]. A forward computes the tokens that are new,
-// where the program can go on with a sequence, or else the whole window. All ranks call it. False: a score is not
-// finite.
+// The scores of the token behind a window that has one: `candidate` [vocabulary]. A forward computes the tokens that
+// are new, where the program can go on with a sequence, or else the whole window. All ranks call it. False: a score is
+// not finite.
 bool hrt_window_score(struct hrt_window *window, struct hrt_candidate *candidate,
                       struct hrt_error *error);
 

@@ -16,8 +16,9 @@ struct hrt_words {
     char number[16];     // The id that was written last.
 };
 
-// Reads the tokenizer.json `path`, and which tokens end a text from `eos_token_id` of generation_config.json or config.json
-// beside it, where there is one. NULL: no tokenizer. False: `error` names the file. Close it in either case.
+// Reads the tokenizer.json `path`, and which tokens end a text from `eos_token_id` of generation_config.json or
+// config.json beside it, where there is one. NULL: no tokenizer. False: `error` names the file. Close it in either
+// case.
 bool hrt_words_open(struct hrt_words *words, int64_t vocabulary, const char *path,
                     struct hrt_error *error);
 
@@ -27,9 +28,9 @@ void hrt_words_close(struct hrt_words *words);
 // Whether text stands for itself: through a tokenizer, or as bytes.
 bool hrt_words_are_text(const struct hrt_words *words);
 
-// Appends the tokens of a prompt, at least one: of a text, with what the tokenizer puts around it, or ids with blanks or commas
-// between. NULL: the beginning of a text; without a tokenizer a newline, or id 0. False: something in it is no token
-// of the model.
+// Appends the tokens of a prompt, at least one: of a text, with what the tokenizer puts around it, or ids with blanks
+// or commas between. NULL: the beginning of a text; without a tokenizer a newline, or id 0. False: something in it is
+// no token of the model.
 bool hrt_words_read(struct hrt_words *words, const char *prompt, struct hrt_ids *ids,
                     struct hrt_error *error);
 

@@ -34,9 +34,9 @@ struct hrt_checkpoints {
 struct hrt_saving;
 
 // Begins to save step `step` of the state as it is now: a thread of each rank writes, which asks nothing of the others.
-// `facts` becomes state.json, of rank 0's, and is kept until then; the other pointers are borrowed. Values of a device that
-// is apart are copied first. Collective, and all ranks agree on the result; a failure leaves nothing behind, *saving is
-// NULL then, and it may be tried again.
+// `facts` becomes state.json, of rank 0's, and is kept until then; the other pointers are borrowed. Values of a device
+// that is apart are copied first. Collective, and all ranks agree on the result; a failure leaves nothing behind,
+// *saving is NULL then, and it may be tried again.
 bool hrt_checkpoint_begin(struct hrt_saving **saving, const struct hrt_checkpoints *checkpoints,
                           struct hrt_state *state, int64_t step, struct json_t *facts,
                           struct hrt_error *error);
@@ -44,9 +44,9 @@ bool hrt_checkpoint_begin(struct hrt_saving **saving, const struct hrt_checkpoin
 // Whether this rank need not wait for its thread any more. Not collective.
 bool hrt_checkpoint_is_written(const struct hrt_saving *saving);
 
-// Waits for the threads, and makes the checkpoint visible. The folder keeps its contents until the new one is whole; a checkpoint that
-// is too old is then removed. Collective, and all ranks agree on the result; a failure leaves nothing behind. Frees
-// `saving` in either case.
+// Waits for the threads, and makes the checkpoint visible. The folder keeps its contents until the new one is whole; a
+// checkpoint that is too old is then removed. Collective, and all ranks agree on the result; a failure leaves nothing
+// behind. Frees `saving` in either case.
 bool hrt_checkpoint_finish(struct hrt_saving *saving, struct hrt_error *error);
 
 // Ends it unfinished. Not collective. Nothing for NULL.
@@ -60,8 +60,8 @@ struct hrt_checkpoint {
     struct json_t *facts; // Owned.
 };
 
-// Finds the newest sound checkpoint in `dir`, and warns of newer ones, in the name of `program`. None, and no error, where
-// the folder has none; an error where none of them is sound. Collective. Free it in either case.
+// Finds the newest sound checkpoint in `dir`, and warns of newer ones, in the name of `program`. None, and no error,
+// where the folder has none; an error where none of them is sound. Collective. Free it in either case.
 bool hrt_checkpoint_find(struct hrt_checkpoint *checkpoint, const char *dir, const char *program,
                          struct hrt_comm *comm, struct hrt_error *error);
 void hrt_checkpoint_free(struct hrt_checkpoint *checkpoint);

@@ -25,12 +25,12 @@ bool hrt_folder_open(const char *dir, int *lock, struct hrt_error *error);
 // The steps of the checkpoints there, the newest first; the caller frees *step. None where there is no such folder.
 bool hrt_folder_list(const char *dir, int64_t **step, size_t *steps, struct hrt_error *error);
 
-// The step of the newest checkpoint that `path` stands for, a folder of them or its file `latest`, and the folder; 0: it is
-// neither. `dir` has PATH_MAX bytes.
+// The step of the newest checkpoint that `path` stands for, a folder of them or its file `latest`, and the folder; 0:
+// it is neither. `dir` has PATH_MAX bytes.
 int64_t hrt_folder_newest(const char *path, char *dir);
 
-// Makes the empty folder of a checkpoint that is written; makes it visible, with all that is in it durable, replaces one of
-// the same step, and names it in `latest`; or removes it.
+// Makes the empty folder of a checkpoint that is written; makes it visible, with all that is in it durable, replaces
+// one of the same step, and names it in `latest`; or removes it.
 bool hrt_folder_begin(const char *dir, int64_t step, struct hrt_error *error);
 bool hrt_folder_publish(const char *dir, int64_t step, struct hrt_error *error);
 void hrt_folder_drop(const char *dir, int64_t step);

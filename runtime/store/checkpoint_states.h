@@ -1,8 +1,9 @@
-// Whose the optimizer's states in a checkpoint are. AdamW and Muon keep what they know of a parameter in the same places, and
-// neither can go on with the other's: a momentum without a variance would be a step of thousands of learning rates.
+// Whose the optimizer's states in a checkpoint are. AdamW and Muon keep what they know of a parameter in the same
+// places, and neither can go on with the other's: a momentum without a variance would be a step of thousands of
+// learning rates.
 //
-// state.json says it: "muon" is a list of the parameters whose states are Muon's, {"path", "first", "stride", "layers"} each as
-// struct hrt_param has them; all others' are AdamW's.
+// state.json says it: "muon" is a list of the parameters whose states are Muon's, {"path", "first", "stride", "layers"}
+// each as struct hrt_param has them; all others' are AdamW's.
 #ifndef HECATE_RUNTIME_STORE_CHECKPOINT_STATES_H
 #define HECATE_RUNTIME_STORE_CHECKPOINT_STATES_H
 

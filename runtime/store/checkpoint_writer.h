@@ -14,8 +14,8 @@
 
 struct hrt_writer;
 
-// One of its files, with a thread of its own: so the disk has work while another file's values are read and summed up, and
-// the files grow together, in the order in which the optimizer changes values.
+// One of its files, with a thread of its own: so the disk has work while another file's values are read and summed up,
+// and the files grow together, in the order in which the optimizer changes values.
 struct hrt_written {
     struct hrt_listing listing; // The caller sets this,
     struct hrt_part part;       // and its name. Size and checksum are set when it has ended.

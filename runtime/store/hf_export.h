@@ -16,10 +16,10 @@ struct hrt_hf_export {
     int64_t shard_bytes; // Tensors of one file, at most; a larger tensor has one of its own.
 };
 
-// Writes a name and shape of the program's family for each parameter; experts each for itself. A tensor has the type that
-// it has in `like`, bf16 for one of 8 bits; where `like` has no weights, the one that config.json says, by default bf16.
-// The folder gets its name when all of it is durable; a failure leaves nothing behind. Collective, and all ranks agree on the
-// result.
+// Writes a name and shape of the program's family for each parameter; experts each for itself. A tensor has the type
+// that it has in `like`, bf16 for one of 8 bits; where `like` has no weights, the one that config.json says, by default
+// bf16. The folder gets its name when all of it is durable; a failure leaves nothing behind. Collective, and all ranks
+// agree on the result.
 bool hrt_hf_write(const struct hrt_hf_export *export, const struct hrt_placement *placement,
                   const void *params, struct hrt_comm *comm, struct hrt_error *error);
 

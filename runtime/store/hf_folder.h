@@ -35,8 +35,8 @@ bool hrt_hf_is_folder(const char *path);
 // Whether it holds weights.
 bool hrt_hf_has_weights(const char *path);
 
-// Opens all files and reads their headers. Tensors of the index must lie where it says; other tensors beside them do not count.
-// Close it in either case. False: `error` names the fault and its file, later ones too.
+// Opens all files and reads their headers. Tensors of the index must lie where it says; other tensors beside them do
+// not count. Close it in either case. False: `error` names the fault and its file, later ones too.
 bool hrt_hf_folder_open(struct hrt_hf_folder *folder, const char *path, struct hrt_error *error);
 
 // Also of a zeroed one.

@@ -26,8 +26,8 @@ bool hrt_hf_predicts(const struct hrt_hf_family *family, const struct hrt_progra
 bool hrt_hf_next_copy(const struct hrt_hf_family *family, const struct hrt_program *program,
                       struct hrt_hf_copy *copy);
 
-// The name of a tensor by a layout's pattern. Outside of repeats, where there is no index, {} is the number of layers: that of the
-// layer that predicts a token more.
+// The name of a tensor by a layout's pattern. Outside of repeats, where there is no index, {} is the number of layers:
+// that of the layer that predicts a token more.
 void hrt_hf_name(const struct hrt_program *program, const struct hrt_tensor *tensor,
                  const char *pattern, char name[HRT_PATH_MAX]);
 

@@ -1,8 +1,8 @@
 // Under which names, and how, the parameters of a model lie in folders of Hugging Face's: by paths alone, so that the
 // compiler knows it, too.
 //
-// A family of models is a list of rules: a pattern of our paths, the name there, and its form. So one more family is one
-// more list (hf_rules.c), and no code.
+// A family of models is a list of rules: a pattern of our paths, the name there, and its form. So one more family is
+// one more list (hf_rules.c), and no code.
 #ifndef HECATE_RUNTIME_STORE_HF_RULES_H
 #define HECATE_RUNTIME_STORE_HF_RULES_H
 
@@ -18,20 +18,21 @@ enum hrt_hf_form {
     HRT_HF_TURNED_IN, // [out, in]: our last dim, all others.
 };
 
-// One way to lie in a folder. `parts` tensors of ours may lie in one, along its `out`: one behind the other, or, interleaved, an
-// element (TURNED: a row) of each in turn. All experts of a layer may, too: then it has one dim more, in front.
+// One way to lie in a folder. `parts` tensors of ours may lie in one, along its `out`: one behind the other, or,
+// interleaved, an element (TURNED: a row) of each in turn. All experts of a layer may, too: then it has one dim more,
+// in front.
 struct hrt_hf_layout {
     const char *name; // {} and {e}: layer and expert. NULL: there is no such layout.
     enum hrt_hf_form form;
     bool together; // All experts.
     bool interleaved;
     int part, parts; // Which part ours is; 0 parts are one.
-    // Another tensor of the same experts, from our `out` to our `in`, and its parts. Where shapes of ours do not tell whether we
-    // lie straight or turned, those of this one do. NULL: there is none.
+    // Another tensor of the same experts, from our `out` to our `in`, and its parts. Where shapes of ours do not tell
+    // whether we lie straight or turned, those of this one do. NULL: there is none.
     const char *beside;
     int beside_parts;
-    // Elements are MXFP4, of a turned layout, in blocks along `in`: the last dim is blocks, with one more for their bytes. This is the
-    // tensor of scales, without that one. NULL: elements are of a type that safetensors knows.
+    // Elements are MXFP4, of a turned layout, in blocks along `in`: the last dim is blocks, with one more for their
+    // bytes. This is the tensor of scales, without that one. NULL: elements are of a type that safetensors knows.
     const char *scales;
 };
 
@@ -45,8 +46,8 @@ struct hrt_hf_rule {
 struct hrt_hf_family {
     const char *name;
     const struct hrt_hf_rule *own; // These count first. NULL: none.
-    // A folder may have a layer behind the others that predicts a token after the next one. A program has it as parameters
-    // `mtp.*`; one that has none passes over it.
+    // A folder may have a layer behind the others that predicts a token after the next one. A program has it as
+    // parameters `mtp.*`; one that has none passes over it.
     bool predictors;
 };
 

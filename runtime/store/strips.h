@@ -8,9 +8,9 @@
 #include "runtime/params/safetensors_read.h"
 #include "runtime/store/weights.h"
 
-// Where the elements of one of our tensors lie in a tensor of a file: `rows` rows of `columns` elements from element `first` on,
-// `row_step` from one row to the next, and `step` from one element of a row to the next. Turned: row o, column i is our element
-// i * rows + o; else row i, column o is our element i * columns + o.
+// Where the elements of one of our tensors lie in a tensor of a file: `rows` rows of `columns` elements from element
+// `first` on, `row_step` from one row to the next, and `step` from one element of a row to the next. Turned: row o,
+// column i is our element i * rows + o; else row i, column o is our element i * columns + o.
 struct hrt_place {
     int64_t first, rows, columns, row_step, step;
     bool turned;

@@ -1,5 +1,5 @@
-// The patterns of tokenizer.json, by PCRE2. They are written for another library of regular expressions, so a pattern that the
-// two read differently is translated or refused (translate.c).
+// The patterns of tokenizer.json, by PCRE2. They are written for another library of regular expressions, so a pattern
+// that the two read differently is translated or refused (translate.c).
 #ifndef HECATE_RUNTIME_TOKENIZER_PATTERN_H
 #define HECATE_RUNTIME_TOKENIZER_PATTERN_H
 

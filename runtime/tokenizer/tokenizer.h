@@ -50,8 +50,8 @@ struct hrt_encoder *hrt_encoder_create(const struct hrt_tokenizer *tokenizer,
                                        struct hrt_error *error);
 void hrt_encoder_free(struct hrt_encoder *encoder);
 
-// Appends the ids of a text. Added tokens in the text become their ids. Bytes that are no UTF-8 are read as U+FFFD, one for
-// each sequence that is cut short, one for each other byte. `frame` puts what the file's post_processor says around
+// Appends the ids of a text. Added tokens in the text become their ids. Bytes that are no UTF-8 are read as U+FFFD, one
+// for each sequence that is cut short, one for each other byte. `frame` puts what the file's post_processor says around
 // the text (a token for its begin, mostly). False: no memory, or a pattern that gives up on this text; `ids` then has
 // some of it. The same text gives the same ids, for any earlier text of the encoder.
 bool hrt_encode(struct hrt_encoder *encoder, const char *text, size_t bytes, bool frame,

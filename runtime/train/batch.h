@@ -1,8 +1,9 @@
 // The sequences of an iteration, and forward and backward of them, which a step of training asks for.
 //
-// On one rank, a device with separate memory runs the same work in every iteration: ids and targets come to one place first, and
-// results that depend on the step, losses and counts, are fetched afterwards. So forward and backward are graphs (device/graph.h),
-// unless losses of several iterations together are counted, whose kernels are told the iteration.
+// On one rank, a device with separate memory runs the same work in every iteration: ids and targets come to one place
+// first, and results that depend on the step, losses and counts, are fetched afterwards. So forward and backward are
+// graphs (device/graph.h), unless losses of several iterations together are counted, whose kernels are told the
+// iteration.
 #ifndef HECATE_RUNTIME_TRAIN_BATCH_H
 #define HECATE_RUNTIME_TRAIN_BATCH_H
 

@@ -18,9 +18,9 @@ struct hrt_entry {
     int32_t id;
 };
 
-// The likeliest tokens of `rows` rows of logits, [rows, vocabulary] of `precision`, the first of equals, likeliest first, and
-// the logarithms of their probabilities among all tokens, in double precision until they are stored. `out` [rows] as files
-// have them; `scratch` [rows, entries].
+// The likeliest tokens of `rows` rows of logits, [rows, vocabulary] of `precision`, the first of equals, likeliest
+// first, and the logarithms of their probabilities among all tokens, in double precision until they are stored. `out`
+// [rows] as files have them; `scratch` [rows, entries].
 void hrt_entries_of(const struct hrt_teacher_file *file, const void *logits,
                     enum hrt_precision precision, int64_t rows, struct hrt_entry *scratch,
                     void *out);

@@ -1,4 +1,5 @@
-// A step in flight: the inputs that the device reads while the host goes on, and the results that it leaves for the host.
+// A step in flight: the inputs that the device reads while the host goes on, and the results that it leaves for the
+// host.
 #ifndef HECATE_RUNTIME_TRAIN_FLIGHT_H
 #define HECATE_RUNTIME_TRAIN_FLIGHT_H
 

@@ -26,8 +26,8 @@ void hrt_load_counts_destroy(struct hrt_load_counts *loads);
 
 void hrt_load_counts_clear(struct hrt_load_counts *loads);
 
-// Adds what the last forward left in the arena: to `count`, or on a device with separate memory, which is only asked to, to
-// `counted`.
+// Adds what the last forward left in the arena: to `count`, or on a device with separate memory, which is only asked
+// to, to `counted`.
 void hrt_load_counts_add(struct hrt_load_counts *loads, const void *arena);
 
 // Makes `count` what has been added. Waits for a device with separate memory.

@@ -24,12 +24,13 @@ struct hrt_memory_line {
     double bytes;
 };
 
-// Lists what a rank of the program takes, the fullest one where they differ; lines without bytes are left out. Returns how
-// many there are. Without training there are no states of the optimizer.
+// Lists what a rank of the program takes, the fullest one where they differ; lines without bytes are left out. Returns
+// how many there are. Without training there are no states of the optimizer.
 int hrt_memory_list(const struct hrt_program *program, enum hrt_training training,
                     struct hrt_memory_line line[HRT_MEMORY_LINES]);
 
-// Bytes of the host that a rank takes at most, besides, while it writes a checkpoint, where copies may take `copies` bytes.
+// Bytes of the host that a rank takes at most, besides, while it writes a checkpoint, where copies may take `copies`
+// bytes.
 double hrt_memory_saving(const struct hrt_program *program, int64_t copies);
 
 // Whether all that is still to be taken of the device's memory is free. The error says what needs how much, and

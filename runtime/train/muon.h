@@ -1,8 +1,8 @@
 // Muon: a matrix moves by its momentum, made orthogonal.
 //
-// Source: Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks" (momentum as Nesterov's, five steps
-// of Newton and Schulz); Liu et al. 2025, arXiv:2502.16982, section 2.2 (an update's root mean square is AdamW's, so that
-// learning rates and decays are; weight decay).
+// Source: Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks" (momentum as Nesterov's, five
+// steps of Newton and Schulz); Liu et al. 2025, arXiv:2502.16982, section 2.2 (an update's root mean square is AdamW's,
+// so that learning rates and decays are; weight decay).
 #ifndef HECATE_RUNTIME_TRAIN_MUON_H
 #define HECATE_RUNTIME_TRAIN_MUON_H
 
@@ -34,15 +34,15 @@ bool hrt_muon_create(struct hrt_muon *muon, const struct hrt_program *program,
 // Also of a zeroed one.
 void hrt_muon_destroy(struct hrt_muon *muon);
 
-// A step has two parts, which on a device with separate memory are asked for. GEMMs are the kernels': the same bits by any number
-// of threads, so on every rank.
+// A step has two parts, which on a device with separate memory are asked for. GEMMs are the kernels': the same bits by
+// any number of threads, so on every rank.
 //
 // For `count` elements: the gradients move the momentum, and the matrix to make orthogonal takes their place.
 void hrt_muon_look_ahead(const struct hrt_muon *muon, enum hrt_precision precision, void *gradients,
                          void *momentum, int64_t count, const struct hk_muon_rule *rule);
 
-// Moves elements first .. first + count - 1 of one tensor of `param`, `values`, by what was left in place of all its gradients,
-// `ahead`; both as they are stored.
+// Moves elements first .. first + count - 1 of one tensor of `param`, `values`, by what was left in place of all its
+// gradients, `ahead`; both as they are stored.
 void hrt_muon_move(const struct hrt_muon *muon, const struct hrt_param *param,
                    enum hrt_precision precision, void *values, const void *ahead, int64_t first,
                    int64_t count, const struct hk_muon_rule *rule);

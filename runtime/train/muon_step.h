@@ -1,6 +1,6 @@
-// A step of Muon, for one precision of the host or for a device with separate memory: muon.c includes it for each, with `real`,
-// MUON(name), the name with its suffix, CALL(kernel, arguments), SQUARES(x, count), which leaves a sum of squares, COPY(to, from,
-// bytes), PACK and UNPACK. Nobody else includes this.
+// A step of Muon, for one precision of the host or for a device with separate memory: muon.c includes it for each, with
+// `real`, MUON(name), the name with its suffix, CALL(kernel, arguments), SQUARES(x, count), which leaves a sum of
+// squares, COPY(to, from, bytes), PACK and UNPACK. Nobody else includes this.
 
 // The shorter side's Gram matrix, its polynomial, and that times the matrix: five times, for muon->matrix [m, n].
 static void MUON(orthogonalize)(const struct hrt_muon *muon, int64_t m, int64_t n, double eps) {

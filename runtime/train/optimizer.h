@@ -53,7 +53,8 @@ void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_pla
 bool hrt_optimizer_share(struct hrt_optimizer *optimizer, const struct hrt_placement *placement,
                          const struct hrt_dense *dense, struct hrt_error *error);
 
-// From now on matrices are updated by Muon. The state is the one of all that follows, and is destroyed behind the optimizer.
+// From now on matrices are updated by Muon. The state is the one of all that follows, and is destroyed behind the
+// optimizer.
 bool hrt_optimizer_use_muon(struct hrt_optimizer *optimizer, struct hrt_state *state,
                             struct hrt_error *error);
 
@@ -73,10 +74,9 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state 
 // Where tensors are the host's.
 double hrt_grad_norm(struct hrt_state *state);
 
-// Asks the device, where state->clipped is there, to find the norm of all gradients, and the factor that brings them to at
-// most `clip` (0: any norm). Where the norm, or one of the `count` losses, is not finite, the step is skipped, and behind
-// `skips` of them in a row all further updates are stopped (hk_clip).
-// `squares`: of the sums of squares.
+// Asks the device, where state->clipped is there, to find the norm of all gradients, and the factor that brings them to
+// at most `clip` (0: any norm). Where the norm, or one of the `count` losses, is not finite, the step is skipped, and
+// behind `skips` of them in a row all further updates are stopped (hk_clip). `squares`: of the sums of squares.
 void hrt_grad_clip(struct hrt_state *state, struct hrt_graph *squares, const float *losses,
                    int64_t count, double clip, int64_t skips);
 

@@ -1,8 +1,9 @@
-// The output of an evaluation for each sequence, in safetensors that rank 0 writes: `logits` [sequences, positions, vocabulary], of
-// the program's precision, and `losses` [sequences, positions], in double precision, the cross-entropy of each token, and behind
-// it `losses.NAME` for each loss that the program has by name. A position without a target has the loss NaN. And a file of what
-// the model says as a teacher (data/teacher.h), of all tokens of the one file that the validation data is: behind the sequences
-// comes one more, the last tokens of the file, of which it has those that no sequence before it had.
+// The output of an evaluation for each sequence, in safetensors that rank 0 writes: `logits` [sequences, positions,
+// vocabulary], of the program's precision, and `losses` [sequences, positions], in double precision, the cross-entropy
+// of each token, and behind it `losses.NAME` for each loss that the program has by name. A position without a target
+// has the loss NaN. And a file of what the model says as a teacher (data/teacher.h), of all tokens of the one file that
+// the validation data is: behind the sequences comes one more, the last tokens of the file, of which it has those that
+// no sequence before it had.
 #ifndef HECATE_RUNTIME_TRAIN_OUTPUTS_H
 #define HECATE_RUNTIME_TRAIN_OUTPUTS_H
 
@@ -36,17 +37,18 @@ struct hrt_outputs {
     double *loss; // [positions]
 };
 
-// Takes memory, and on rank 0 begins the files whose paths the fields `logits`, `losses` and `teacher` have; but for `said` the
-// rest is zero. Files take their names when they are whole. Collective; all ranks say the same. False: `error`, and nothing is left.
+// Takes memory, and on rank 0 begins the files whose paths the fields `logits`, `losses` and `teacher` have; but for
+// `said` the rest is zero. Files take their names when they are whole. Collective; all ranks say the same. False:
+// `error`, and nothing is left.
 bool hrt_outputs_open(struct hrt_outputs *outputs, const struct hrt_state *state, int64_t sequences,
                       struct hrt_error *error);
 
-// Adds the `all` sequences of the last forward of all ranks: the first ones are rank 0's, as many as its batch holds, then come
-// rank 1's. Collective. Failures are reported at the end.
+// Adds the `all` sequences of the last forward of all ranks: the first ones are rank 0's, as many as its batch holds,
+// then come rank 1's. Collective. Failures are reported at the end.
 void hrt_outputs_add(struct hrt_outputs *outputs, struct hrt_state *state, int64_t all);
 
-// Ends the files; where they are not `whole` nothing is left of them. Collective. False: `error`, on all ranks, unless they are
-// not whole.
+// Ends the files; where they are not `whole` nothing is left of them. Collective. False: `error`, on all ranks, unless
+// they are not whole.
 bool hrt_outputs_close(struct hrt_outputs *outputs, const struct hrt_state *state, bool whole,
                        struct hrt_error *error);
 

@@ -5,8 +5,8 @@
 #include "runtime/data/data.h"
 #include "runtime/params/state.h"
 
-// Copies the entries of training sequence number `sequence`, or of validation window `window`, to those of sequence `index` of
-// `said`. Nothing to do where the program has no loss against a teacher, or there is none.
+// Copies the entries of training sequence number `sequence`, or of validation window `window`, to those of sequence
+// `index` of `said`. Nothing to do where the program has no loss against a teacher, or there is none.
 bool hrt_teacher_draw(const struct hrt_state *state, const struct hrt_data *data, uint64_t seed,
                       uint64_t sequence, struct hrt_said said, int64_t index,
                       struct hrt_error *error);

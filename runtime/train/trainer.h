@@ -64,8 +64,8 @@ struct hrt_trainer {
     int64_t tokens;               // Tokens of one step, over all ranks.
     int64_t targets;              // That are predicted of them.
     int64_t from, drawn;          // Steps that were taken before, and the sequences that they drew.
-    // Steps that were asked for, and reported. Step n has step[n % 2] and, on a device with separate memory, flight[n % flights].
-    // `ahead`: of one rank such a device has two, as the host is a step ahead of it.
+    // Steps that were asked for, and reported. Step n has step[n % 2] and, on a device with separate memory, flight[n %
+    // flights]. `ahead`: of one rank such a device has two, as the host is a step ahead of it.
     int64_t asked, reported;
     bool ahead;
     int flights;
@@ -76,8 +76,8 @@ struct hrt_trainer {
         since; // When the last report came, or before the first one the first step was asked for.
 };
 
-// Says what steps are, before anything takes memory: divides train.tokens into iterations. Refuses tokens that are not a
-// multiple of what one iteration of all ranks takes, naming the nearest that are; fewer than one full microbatch are
+// Says what steps are, before anything takes memory: divides train.tokens into iterations. Refuses tokens that are not
+// a multiple of what one iteration of all ranks takes, naming the nearest that are; fewer than one full microbatch are
 // taken as one smaller one. All pointers are borrowed until hrt_trainer_destroy.
 bool hrt_trainer_plan(struct hrt_trainer *trainer, const struct hrt_program *program,
                       const struct hrt_config *config, struct hrt_comm *comm,
@@ -87,8 +87,8 @@ bool hrt_trainer_plan(struct hrt_trainer *trainer, const struct hrt_program *pro
 bool hrt_trainer_create(struct hrt_trainer *trainer, struct hrt_state *state,
                         struct hrt_error *error);
 
-// The first step is number `from`, and earlier training has drawn `drawn` sequences, in steps of any size: so none is drawn
-// again, and none is left out. The last `skipped` of these steps were skipped.
+// The first step is number `from`, and earlier training has drawn `drawn` sequences, in steps of any size: so none is
+// drawn again, and none is left out. The last `skipped` of these steps were skipped.
 void hrt_trainer_go_on(struct hrt_trainer *trainer, int64_t from, int64_t drawn, int64_t skipped);
 
 // Sequences that have been drawn in all when `step` steps are taken, of those before and of this trainer's.
@@ -97,15 +97,15 @@ int64_t hrt_trainer_sequences(const struct hrt_trainer *trainer, int64_t step);
 void hrt_trainer_destroy(struct hrt_trainer *trainer);
 
 // Takes step number `step`, from 0. The loss is the sum of token losses divided by the step's
-// number of targets, plus the mean of the iterations' auxiliary losses, plus the named losses times their weights. False when the data cannot
-// be read, or the loss or a gradient is not finite, and train.skip_max steps before were not either: the parameters
-// are then those of the step before. A device with separate memory, of one rank, skips none.
+// number of targets, plus the mean of the iterations' auxiliary losses, plus the named losses times their weights.
+// False when the data cannot be read, or the loss or a gradient is not finite, and train.skip_max steps before were not
+// either: the parameters are then those of the step before. A device with separate memory, of one rank, skips none.
 bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step_report *report,
                       struct hrt_error *error);
 
-// The same in two parts, of which the first only asks a device with separate memory. At most two steps may be without a report.
-// The report, of the first one without, waits for that step; it is what finds that a loss or a gradient is not finite:
-// then no step that was asked for has changed the parameters, and none will report any more.
+// The same in two parts, of which the first only asks a device with separate memory. At most two steps may be without a
+// report. The report, of the first one without, waits for that step; it is what finds that a loss or a gradient is not
+// finite: then no step that was asked for has changed the parameters, and none will report any more.
 bool hrt_trainer_ask(struct hrt_trainer *trainer, int64_t step, struct hrt_error *error);
 bool hrt_trainer_report(struct hrt_trainer *trainer, struct hrt_step_report *report,
                         struct hrt_error *error);
@@ -119,8 +119,8 @@ struct hrt_validation {
 };
 
 // Mean token loss over the first `sequences` sequences (0: all) of the validation data, in
-// microbatches, the means of the named losses, and how many targets that were. Neither loads nor anything else of the training
-// state is touched. `outputs` gets what it writes of all sequences, in order; NULL: nobody wants it.
+// microbatches, the means of the named losses, and how many targets that were. Neither loads nor anything else of the
+// training state is touched. `outputs` gets what it writes of all sequences, in order; NULL: nobody wants it.
 bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t sequences,
                   struct hrt_outputs *outputs, struct hrt_validation *validation,
                   struct hrt_error *error);

@@ -13,8 +13,8 @@
 #include "runtime/plan/types.h"
 #include "runtime/train/load_counts.h"
 
-// Numbers of one rank. Times are those from where ranks last summed up their losses to where they do so now, evaluations and
-// checkpoints not counted.
+// Numbers of one rank. Times are those from where ranks last summed up their losses to where they do so now,
+// evaluations and checkpoints not counted.
 struct hrt_rank_watch {
     double seconds, waited; // `waited`: the part in which the host waited for other ranks.
     double memory;          // Bytes that the process has had at most.

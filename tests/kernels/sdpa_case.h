@@ -3,13 +3,12 @@
 // how much, relatively, those that it computes (WEIGHT_ROUNDING).
 //
 // Bound: let S be the largest sum of |scale q k| over a pair. A score is off by
-// (width + 2) EPSILON S, and one with a cap by no more but for its own 6 EPSILON, of the quotient, tanh and the product,
-// as tanh is nowhere steep; that moves a weight by as much, relatively; exp adds 4 EPSILON, the running
-// maximum multiplies every weight by at most one exp per block of keys, the sums add one EPSILON per
-// key. An output is a mean of values at most 1, so its error is at most the sum of these, times 2
-// because both the weighted sum and the sum of weights carry them. Weights that are rounded as they
-// become operands move an output by as much of the sum of |weight v|; the sum of weights has them
-// unrounded.
+// (width + 2) EPSILON S, and one with a cap by no more but for its own 6 EPSILON, of the quotient, tanh and the
+// product, as tanh is nowhere steep; that moves a weight by as much, relatively; exp adds 4 EPSILON, the running
+// maximum multiplies every weight by at most one exp per block of keys, the sums add one EPSILON per key. An output is
+// a mean of values at most 1, so its error is at most the sum of these, times 2 because both the weighted sum and the
+// sum of weights carry them. Weights that are rounded as they become operands move an output by as much of the sum of
+// |weight v|; the sum of weights has them unrounded.
 #ifndef HECATE_TESTS_KERNELS_SDPA_CASE_H
 #define HECATE_TESTS_KERNELS_SDPA_CASE_H
 
@@ -66,8 +65,9 @@ static const real *sinks_of(const struct hk_sdpa_dims *d, int64_t mask) {
     return sinks;
 }
 
-// Masks: full, causal, causal with a window inside a block, over blocks, window without causal, chunks that begin inside
-// of blocks, with a window and without; documents with and without any of these. Beside some of them scores have a cap.
+// Masks: full, causal, causal with a window inside a block, over blocks, window without causal, chunks that begin
+// inside of blocks, with a window and without; documents with and without any of these. Beside some of them scores have
+// a cap.
 static const struct {
     bool causal, documents;
     int64_t window, chunk;
@@ -102,7 +102,8 @@ static struct hk_sdpa_dims masked(struct hk_sdpa_dims d, int64_t mask) {
     return d;
 }
 
-// Where documents begin, if the mask has any: of one position and of several blocks; at a block's begin, before and behind it.
+// Where documents begin, if the mask has any: of one position and of several blocks; at a block's begin, before and
+// behind it.
 static const int32_t *begins_of(const struct hk_sdpa_dims *d, int64_t mask) {
     static const int32_t at[2][8] = {{0, 1, 2, 40, 65, 97, 98, 161}, {0, 33, 64, 129}};
     if (!masks[mask].documents) return NULL;

@@ -18,8 +18,8 @@ enum {
     CONNECT_EVENTS = 8 // For each rank, at most.
 };
 
-// Writes the events of a group on `rank` of `size`, and returns how many there are. `sends`, `receives`: [size] whether it
-// sends to, or receives from, a rank to which it is not connected in that direction.
+// Writes the events of a group on `rank` of `size`, and returns how many there are. `sends`, `receives`: [size] whether
+// it sends to, or receives from, a rank to which it is not connected in that direction.
 static inline int connect_events(int rank, int size, const bool *sends, const bool *receives,
                                  struct connect_event *event) {
     enum { BEHIND, AHEAD };

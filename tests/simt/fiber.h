@@ -142,8 +142,8 @@ void copy_wait(int left);
 enum access_t { READ, WRITE, ATOMIC };
 void touch(const void *at, size_t bytes,
            access_t how); // What hooks do not see, such as asynchronous copies.
-// What is read by the asynchronous path: reports bytes of shared memory whose writer has not called async_fence() between
-// writing them and the last barrier.
+// What is read by the asynchronous path: reports bytes of shared memory whose writer has not called async_fence()
+// between writing them and the last barrier.
 void check_fenced(const void *at, size_t bytes);
 
 // --- memory.cpp: what the device can reach.
@@ -161,8 +161,8 @@ cudaError_t submit(cudaStream_t stream, const char *name, dim3 grid, dim3 block,
 // random and repeatable. Before any call it is the environment's SIMT_SEED, or 0.
 extern "C" void simt_seed(uint64_t seed);
 
-// From here on a launch runs only so many blocks of its grid, at its beginning and at its end in each direction; 0 and 0: all.
-// For tests of sizes that fill a device.
+// From here on a launch runs only so many blocks of its grid, at its beginning and at its end in each direction; 0 and
+// 0: all. For tests of sizes that fill a device.
 extern "C" void simt_sample(unsigned first, unsigned last);
 
 #endif

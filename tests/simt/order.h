@@ -1,8 +1,8 @@
 // order: which operations of streams are ordered by an event or by the host. With SIMT_ORDER=FILE every access of an
-// operation to memory that the device reaches is compared with earlier ones of other streams; two that nothing orders end
-// the process as a race, whether they met or not. At its end the process writes to FILE.PID, for each wait and each event,
-// two accesses that nothing else orders, or that there are none: one run tells what any of them is needed for. Kernels have
-// to be built with the race detector's hooks.
+// operation to memory that the device reaches is compared with earlier ones of other streams; two that nothing orders
+// end the process as a race, whether they met or not. At its end the process writes to FILE.PID, for each wait and each
+// event, two accesses that nothing else orders, or that there are none: one run tells what any of them is needed for.
+// Kernels have to be built with the race detector's hooks.
 #ifndef HECATE_TESTS_SIMT_ORDER_H
 #define HECATE_TESTS_SIMT_ORDER_H
 
@@ -42,7 +42,8 @@ std::vector<void *> calls_here(); // That led here, the innermost first.
 void begin_operation(int stream, const char *what, const host_t &host);
 void go_on_with(int stream); // Accesses are those of the stream's last operation.
 
-// An event on a stream. `skipped`: the same event as it was recorded before, which others would follow without this one.
+// An event on a stream. `skipped`: the same event as it was recorded before, which others would follow without this
+// one.
 shared_past_t record_event(int stream, const shared_past_t &skipped,
                            const std::vector<void *> &calls);
 void follow_event(int stream, const shared_past_t &event, const std::vector<void *> &calls);

@@ -1,6 +1,6 @@
-// peers: what orders the streams of several processes that share memory of a device. A stream that waits for a value follows
-// what the stream that wrote it had done. Every access to shared memory is compared with the last ones of other streams: one
-// that nothing orders ends the process as a race, whether they met or not.
+// peers: what orders the streams of several processes that share memory of a device. A stream that waits for a value
+// follows what the stream that wrote it had done. Every access to shared memory is compared with the last ones of other
+// streams: one that nothing orders ends the process as a race, whether they met or not.
 #ifndef HECATE_TESTS_SIMT_PEERS_H
 #define HECATE_TESTS_SIMT_PEERS_H
 
@@ -28,8 +28,8 @@ shared_peers_past_t peers_past(int stream);
 void follow_peers(int stream, const shared_peers_past_t &past);
 void host_follows_peers(const shared_peers_past_t &past);
 
-// The stream writes a value to a word that is number `word` for all processes, or has seen this one, or (not `equal`) at least
-// this one, modulo 2^32.
+// The stream writes a value to a word that is number `word` for all processes, or has seen this one, or (not `equal`)
+// at least this one, modulo 2^32.
 void publish_past(int stream, size_t word, uint32_t value);
 void follow_word(int stream, size_t word, uint32_t value, bool equal);
 

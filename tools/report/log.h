@@ -87,7 +87,8 @@ json_t *report_kept_list(const struct report_kept *kept);
 
 void report_log_free(struct report_log *log);
 
-// Rows to show, at most about `most`: of each of as many stretches those with the least and the most loss. In order; the caller frees them.
+// Rows to show, at most about `most`: of each of as many stretches those with the least and the most loss. In order;
+// the caller frees them.
 int64_t *report_log_thin(const struct report_log *log, int64_t most, int64_t *count);
 
 // The name of a column in the page.
