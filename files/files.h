@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 // Opens /dev/null for each of descriptors 0 to 2 that is closed, as daemons and cron leave them: a file opened
-// later would get its number, and what is printed. Call first thing in main.
+// later would get its number, and printed text. Call first thing in main.
 void hf_hold_standard(void);
 
 // Opens `path` for reading. Anything but a regular file is refused, since reading it may take for ever; with
@@ -45,9 +45,9 @@ struct hf_replacement {
     char temporary[PATH_MAX], target[PATH_MAX];
 };
 
-// Opens the other file, empty and locked. A symbolic link stays one, and what it names is replaced; rights and owner of
-// a file that is replaced stay. What a killed run has left under the other name is written over; while a run writes
-// there, others fail. False: `*why` says in words why not.
+// Opens the other file, empty and locked. A symbolic link stays one, and the file that it names is replaced; rights and
+// owner of a file that is replaced stay. A file that a killed run has left under the other name is written over; while
+// a run writes there, others fail. False: `*why` says in words why not.
 bool hf_replace_begin(struct hf_replacement *replacement, const char *path, const char **why);
 
 // Syncs and renames, or drops what is there when it is not `written`, for the reason in errno. Closes the file. False:
@@ -60,7 +60,7 @@ bool hf_can_replace(const char *path, const char **why);
 // Makes durable what was made, renamed or removed in a folder. False: errno.
 bool hf_sync_folder(const char *path);
 
-// Removes a folder that holds no folders, and is there or not. What cannot be removed stays. False: errno.
+// Removes a folder that holds no folders, if it is there. Files that cannot be removed stay. False: errno.
 bool hf_remove_folder(const char *path);
 
 // Makes the folder `path`, and those that it lies in, where they are not there. False: errno says why.

@@ -75,7 +75,7 @@ struct hec_param {
 };
 
 enum hec_node_kind {
-    HEC_NODE_ARGUMENT, // Of the unit, or a value carried by the enclosing loop.
+    HEC_NODE_ARGUMENT, // Argument of the unit, or a value carried by the enclosing loop.
     HEC_NODE_PARAM,
     HEC_NODE_NUMBER,  // A constant; rank 0.
     HEC_NODE_BUILTIN, // `builtin` says which; operands, `attribute` values.

@@ -95,7 +95,7 @@ bool hec_simulate_report(MlirOperation module, int64_t steps, bool json, FILE *o
 
 // Results of a simulation of a placed module, for comparing it with others.
 struct hec_step_score {
-    double us, tokens;    // Of the median step, without the first one, which has no forecast.
+    double us, tokens;    // Median step, without the first one, which has no forecast.
     double bytes, memory; // Per device: the bytes that it must remember, and its memory.
     double
         actions; // Actions of all devices: the cost of the simulation, the same on every machine.

@@ -35,7 +35,7 @@ enum { HEC_PLAN_TUNED = 9 };
 struct hec_plan_settings {
     const char *const *set; // "KEY=VALUE"
     int count;
-    double us; // Of a step.
+    double us; // Time of a step.
 };
 
 // Candidates that were run.

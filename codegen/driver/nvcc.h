@@ -10,8 +10,8 @@
 int hec_nvcc_run(struct hec_arena *arena, const struct hec_options *options, const char *target,
                  const char *source, const char *object);
 
-// What such a program is linked with, ended by NULL: `object`, and the libraries for its device and, of one of several
-// `ranks`, what joins them. NULL after a complaint that hecatec was built without them; a dry run has none.
+// Libraries that such a program is linked with, ended by NULL: `object`, and those for its device and, with one of
+// several `ranks`, for its transport. NULL after a complaint that hecatec was built without them; a dry run has none.
 const char *const *hec_nvcc_link(struct hec_arena *arena, const struct hec_options *options,
                                  const char *object, bool ranks);
 

@@ -1,7 +1,7 @@
-// operand: what a GEMM takes from its two matrices. A real number; in the builds with HK_OPERAND_BF16 a
+// operand: the elements that a GEMM takes from its two matrices. A real number; in the builds with HK_OPERAND_BF16 a
 // bf16 value, as one of a pair where the processor multiplies pairs (pair.h), else as float (widen.h). A
 // step of depth is `terms` terms of a sum. One source thus serves all precisions: it counts depth in
-// steps, and what it copies, these files convert.
+// steps, and copies, which these files convert.
 #ifndef HECATE_KERNELS_CPU_OPERAND_H
 #define HECATE_KERNELS_CPU_OPERAND_H
 

@@ -10,7 +10,7 @@ typedef int32_t pair __attribute__((may_alias));
 typedef int32_t pairs __attribute__((vector_size(HK_VECTOR_BYTES)));
 #endif
 
-// What lies at one place of a panel of weights: `stored_terms` rows of it. `rounds`: operands are copies.
+// The rows at one place of a panel of weights: `stored_terms` of them. `rounds`: operands are copies.
 #ifndef HK_OPERAND_BF16
 typedef real stored, operand;
 typedef vec operands;

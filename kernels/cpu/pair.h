@@ -7,7 +7,7 @@
 #include "kernels/cpu/operand_types.h"
 #include "kernels/cpu/turn.h"
 
-// Of each four words, the second and the third change places.
+// In each four words, the second and the third change places.
 #define HK_MIDDLES_EXCHANGED                                                                       \
     0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15, 16, 18, 17, 19, 20, 22, 21, 23, 24, 26,  \
         25, 27, 28, 30, 29, 31

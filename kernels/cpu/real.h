@@ -1,4 +1,4 @@
-// real: what lets one source be built for float and double and for each instruction set. Only
+// real: the types and names that let one source be built for float and double and for each instruction set. Only
 // *_cpu.c files include it. The build defines HK_BITS (32 or 64) and HK_ISA_NAME (portable, avx2,
 // avx512). Products are built once more, as hk_<name>_bf16, with HK_BITS 32 and HK_OPERAND_BF16: their
 // operands are rounded (operand.h); for avx512bf16, too.

@@ -61,7 +61,7 @@ struct tile {
     // Columns of `out`, at most HK_PANEL. For a function of tile_of: whole strips, or less than one.
     int64_t columns;
     enum hk_write write;
-    // What will be needed next is brought into the second-level cache meanwhile, one cache line
+    // Operands of later steps are brought into the second-level cache meanwhile, one cache line
     // per step of depth: tile i asks for the lines at ahead + i * ahead_tile + p * ahead_depth.
     // Tiles from ahead_tiles on ask for nothing new. Where GEMMs interleave, the tiles across a panel share them.
     const operand *ahead;
@@ -212,7 +212,7 @@ HK_INLINE void tile_step(vec sum[tile_rows][tile_vectors], const operand *x, int
     HK_UNROLL for (int i = 0; i < rows; i++) tile_row(sum[i], x + i * x_row, column, vectors);
 }
 
-// Where x lies: what is constant then is so for the compiler, too. With AVX-512: anywhere, by variables.
+// Place of x: a constant is then one for the compiler, too. With AVX-512: anywhere, by variables.
 enum x_place { x_interleaved, x_rows, x_columns, x_anywhere };
 
 HK_INLINE void tile_run(const struct tile *t, int rows, int vectors, enum x_place place,

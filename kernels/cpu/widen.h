@@ -82,7 +82,7 @@ static const volatile union {
     pairs all;
 } upper_half = {.lane = {[0 ... lanes - 1] = (int32_t)0xffff0000}};
 
-// Of pairs of rows, the earlier ones (part 0) or the later ones.
+// In pairs of rows, the earlier ones (part 0) or the later ones.
 HK_INLINE vec part_of_pairs(pairs both, int part) {
     return (vec)(part == 0 ? both << 16 : both & upper_half.all);
 }

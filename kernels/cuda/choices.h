@@ -1,4 +1,4 @@
-// choices: what computes a dense GEMM on a GPU, by its shape. A table that `hecatec --tune=FILE --target=cuda`
+// choices: the kernel for a dense GEMM on a GPU, by its shape. A table that `hecatec --tune=FILE --target=cuda`
 // measured, and HECATE_PRODUCTS=FILE names:
 //
 //   hecate-products 1 sm_90
@@ -30,7 +30,7 @@ struct hkc_choices {
 // Whether the library computes a GEMM of this shape.
 bool hkc_choose(const struct hkc_choices *choices, const struct hkc_shape *shape);
 
-// Of a device of this `capability` (lane.h). Reading says what is wrong in `why`, with the file and the line.
+// For a device of this `capability` (lane.h). Reading names a fault in `why`, with the file and the line.
 bool hkc_choices_read(struct hkc_choices *choices, const char *path, int capability, char *why,
                       size_t why_bytes);
 void hkc_choices_write(FILE *out, const struct hkc_choices *choices, int capability);

@@ -150,7 +150,7 @@ template <class T> struct result {
 };
 
 // Writes COUNT times N neighbours of a row, `apart` columns apart, or adds them to what is there; value[i * STEP] is
-// the first of the i-th ones. What is there is read at once: one wait for memory, not COUNT.
+// the first of the i-th ones. Values in memory are read at once: one wait for memory, not COUNT.
 template <int N, int COUNT, int STEP, class T>
 HKC_DEVICE void write(const result<T> &out, int row, int column, int apart, const float *value) {
     const int end = out.rows + (HKC_FAULT == 3); // plain of grouped: a row too many is written.

@@ -1,4 +1,4 @@
-// rows: what kernels share that go over the rows of a matrix. A row of up to NARROW values belongs to a warp, a
+// rows: shared by kernels that go over the rows of a matrix. A row of up to NARROW values belongs to a warp, a
 // wider one to a block; values are read in vectors of 16 bytes where they lie so.
 #ifndef HECATE_KERNELS_CUDA_ROWS_H
 #define HECATE_KERNELS_CUDA_ROWS_H
@@ -21,7 +21,7 @@ template <bool WIDE> HKC_DEVICE place place_of_thread() {
     return {(int64_t)blockIdx.x * (NARROW_THREADS / 32) + warp, (int)threadIdx.x % 32, 32};
 }
 
-// Over the threads of a row; all of them get it. Of a block, `shared` has a number for each warp.
+// Over the threads of a row; all of them get it. In a block, `shared` has a number for each warp.
 template <bool WIDE, class T> HKC_DEVICE T row_sum(T value, T *shared) {
     return WIDE ? block_sum(value, shared) : warp_sum(value);
 }

@@ -56,7 +56,7 @@ HK_INLINE void strip_run(const struct strip *s, int rows, int vectors) {
     vec sum[strip_rows][3] = {0};
     const real *block = s->x, *panel = s->panel;
     for (int64_t left = s->depth; left > 0; left -= HK_PANEL, block += s->x_skip) {
-        // Of the next strip as many rows, evenly.
+        // As many rows of the next strip, evenly.
         const real *x = block, *ahead = s->asks ? x + strip_rows * HK_PANEL : x;
         const int64_t asked = s->asks ? rows * strip_steps : 0;
         const real *const end = x + smaller(left, HK_PANEL);

@@ -39,7 +39,7 @@ HK_INLINE struct seat seat_in_team(void) {
     return (struct seat){omp_get_thread_num(), omp_get_num_threads()};
 }
 
-// A thread's way through a GEMM. What walk_next found: rows [r0, r1) of the result, relative to
+// A thread's way through a GEMM. walk_next found rows [r0, r1) of the result, relative to
 // the expert's first, and panels [j0, j1) of it.
 struct walk {
     const struct product *p;

@@ -35,7 +35,7 @@ struct side {
 
 enum {
     room_size = rounds ? width_max / terms * HK_PANEL : 1,
-    panel_steps = HK_PANEL / terms, // Of a panel packed from the rows of a block.
+    panel_steps = HK_PANEL / terms, // A panel packed from the rows of a block.
 };
 
 // Panels of up to two blocks of keys, and of one block of queries; all as far as they fit.
@@ -93,7 +93,7 @@ static void block_scores(real *out, const struct side *x, const real *y, int64_t
     }
 }
 
-// Rows of a step on their way from scores and dP to P and dS. What follows `at` is by row.
+// Rows of a step on their way from scores and dP to P and dS. The fields after `at` are by row.
 struct slopes {
     const real *weights, *slopes; // Scores and dP,
     operand *p, *ds, *along;      // and what becomes of them.
@@ -349,7 +349,7 @@ static void grad_of_queries(const struct head *h, const struct hk_sdpa_dims *d, 
     }
 }
 
-// What comes after a block of queries of a head: those of the next head; after all of them, the
+// The operands after a block of queries of a head: those of the next head; after all of them, the
 // gradients of the keys at hand, and the next keys.
 static struct wishes wishes_of(const struct head *h, const struct hk_sdpa_dims *d, int64_t query,
                                struct range keys, bool last) {
@@ -473,7 +473,7 @@ static struct head first_head(const struct arrays *a, const struct hk_sdpa_dims 
 static void grad_of_group(const struct arrays *a, const struct hk_sdpa_dims *d, int64_t i,
                           const struct turns *t, int64_t turn, int64_t turns) {
     struct scratch scratch;
-    memset(scratch.weights, 0, sizeof scratch.weights); // What is masked is read, though not used.
+    memset(scratch.weights, 0, sizeof scratch.weights); // Masked weights are read, though not used.
     memset(scratch.slopes, 0, sizeof scratch.slopes);
     const struct head first = first_head(a, d, i / d->groups, i % d->groups);
     for (int64_t end = turn + turns; turn < end; turn++) grad_of_keys(&first, d, t, turn, &scratch);

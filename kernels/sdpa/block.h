@@ -1,4 +1,4 @@
-// block: what forward and backward of sdpa share: which queries of one head see which keys of its
+// block: shared by forward and backward of sdpa: the queries of one head that see the keys of its
 // group, block by block and tile by tile.
 #ifndef HECATE_KERNELS_SDPA_BLOCK_H
 #define HECATE_KERNELS_SDPA_BLOCK_H
@@ -114,7 +114,7 @@ HK_INLINE int64_t sdpa_elements(const struct hk_sdpa_dims *d) {
     return d->batch * d->positions * (d->heads + d->groups) * (d->width + d->vwidth);
 }
 
-// What will be needed soon: blocks of rows. Heads lie side by side in memory, so that no processor
+// Operands of the near future: blocks of rows. Heads lie side by side in memory, so that no processor
 // foresees them. Tiles ask for them while they compute, a cache line for each step of their depth.
 struct wish {
     const real *at;

@@ -9,7 +9,7 @@
 
 enum { panels_max = 4, panel_vectors = HK_PANEL / lanes };
 
-// What is known so far of a panel's queries, in powers of two: a bound of the scaled scores, and the
+// The state of a panel's queries, in powers of two: a bound of the scaled scores, and the
 // sum of 2^(score - peak). The peak follows the largest score at a distance of at most `slack`.
 struct running {
     vec peak[panel_vectors];
@@ -18,7 +18,7 @@ struct running {
 
 static const real slack = 8;
 
-// Of as many rows or columns as fit; wider ones are prepared piece by piece, every time.
+// As many rows or columns as fit; wider ones are prepared piece by piece, every time.
 struct scratch {
     real turned[width_max * HK_PANEL]; // The panels of queries,
     real sums[width_max * HK_PANEL];   // and their outputs.
@@ -44,7 +44,7 @@ struct sums {
     int64_t row, columns;
 };
 
-// What comes after the block: the next keys and values; the queries of the next panel, when these are
+// The operands after the block: the next keys and values; the queries of the next panel, when these are
 // the first keys; the outputs, when they are the last.
 static struct wishes wishes_of(const struct head *h, const struct hk_sdpa_dims *d,
                                const struct block *b, bool fresh) {
@@ -94,7 +94,7 @@ static void score_block(const struct head *h, const struct hk_sdpa_dims *d, cons
     }
 }
 
-// Of the vector of rows from `row` on, hides the keys [begin, end) from those that do not see them.
+// In the vector of rows from `row` on, hides the keys [begin, end) from those that do not see them.
 static void mask_keys(real *column, const struct hk_sdpa_dims *d, const struct block *b,
                       int64_t row, int64_t begin, int64_t end) {
     for (int64_t j = begin; j < end; j++) {
@@ -159,7 +159,7 @@ static vec weigh_keys(real *column, struct range keys, vec scale, vec peak, vec 
     return total;
 }
 
-// Scores of the vector of rows from `row` on to weights. What the rows summed up before fades by the
+// Scores of the vector of rows from `row` on to weights. Earlier sums of the rows fade by the
 // factor returned.
 static vec weigh_vector(real *weights, struct running *run, const struct hk_sdpa_dims *d,
                         const struct block *b, int64_t row) {

@@ -1,4 +1,4 @@
-// heads: what attention of floats (sdpa_cuda.cu) and of bf16 (bf16_cuda.cu) share: a head's rows, which keys a query
+// heads: shared by attention of floats (sdpa_cuda.cu) and of bf16 (bf16_cuda.cu): a head's rows, the keys that a query
 // sees, and the sums that gradients begin with.
 #ifndef HECATE_KERNELS_SDPA_HEADS_DEVICE_H
 #define HECATE_KERNELS_SDPA_HEADS_DEVICE_H

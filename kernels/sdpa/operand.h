@@ -43,7 +43,7 @@ HK_INLINE void store_steps(operand *to, const vec *term) {
 }
 
 HK_INLINE void store_along(operand *to, vec v) {
-    (void)to, (void)v; // What store_steps wrote serves as rows, too.
+    (void)to, (void)v; // The rows of store_steps serve as rows, too.
 }
 
 #endif

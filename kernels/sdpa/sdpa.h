@@ -21,7 +21,7 @@ struct hk_sdpa_dims {
     bool causal;    // Only keys with key <= query.
     double scale;   // Usually width^-0.5.
     double cap;     // > 0: scaled scores s become cap tanh(s / cap); 0: they stay.
-    // [batch, positions], what hk_documents gives: each query sees its own document only, and its chunk counts from
+    // [batch, positions], from hk_documents: each query sees its own document only, and its chunk counts from
     // where that begins, as if it were a sequence by itself. NULL: a sequence is one document.
     const int32_t *begins;
     // On CPUs, elsewhere 0. Of hk_sdpa_*, with one sequence and causal: keys and values that lie before the first

@@ -1,4 +1,4 @@
-// tile: what the kernels of attention of floats share. A block of threads owns OWN rows (queries or keys) and walks
+// tile: shared by the kernels of attention of floats. A block of threads owns OWN rows (queries or keys) and walks
 // over tiles of OTHER rows (keys or queries): it makes a matrix [OWN][OTHER] of products of rows, and multiplies one of
 // these with rows of the tile, which it sums up in registers.
 #ifndef HECATE_KERNELS_SDPA_TILE_DEVICE_H
@@ -24,7 +24,7 @@ HKC_DEVICE int ty() {
     return (int)threadIdx.x / SIDE;
 }
 
-// Columns begin .. begin + DEPTH - 1 of rows first .. first + count - 1; what is not there is 0.
+// Columns begin .. begin + DEPTH - 1 of rows first .. first + count - 1; missing ones are 0.
 HKC_DEVICE void load(float (*to)[LINE], const head_rows<float> &from, int64_t first, int count,
                      int64_t begin) {
     for (int i = (int)threadIdx.x; i < count * DEPTH; i += THREADS) {

@@ -1,4 +1,4 @@
-// What distribute-experts changes in numbers: coefficients of losses, and sizes.
+// Numbers that distribute-experts changes: coefficients of losses, and sizes.
 #ifndef HECATE_PASSES_DISTRIBUTE_SIZES_H
 #define HECATE_PASSES_DISTRIBUTE_SIZES_H
 

@@ -14,7 +14,7 @@
 // and for each token K ids, then K log-probabilities: natural logarithms, up to a number added to all K. -infinity is
 // no entry; a token without entries teaches nothing. The entries of token t say which token t + 1 is.
 //
-// Files are not trusted: whatever does not fit is refused with a sentence that names the file. They are read, not
+// Files are not trusted: one that does not fit is refused with a sentence that names it. They are read, not
 // mapped, so that one which becomes shorter is an error and no signal.
 #ifndef HECATE_RUNTIME_DATA_TEACHER_H
 #define HECATE_RUNTIME_DATA_TEACHER_H
@@ -30,7 +30,7 @@ struct hrt_teacher_file {
     int fd;
     int64_t entries; // K
     int64_t tokens, vocabulary;
-    uint32_t checksum; // Of the tokens.
+    uint32_t checksum; // Checksum of the tokens.
     int id_bytes, log_bytes;
 };
 
@@ -55,7 +55,7 @@ struct hrt_teachers {
     struct hrt_teacher_file *file;
     int files;
     int *of;         // [files of tokens] the number of the file that speaks of it.
-    int64_t entries; // Of all of them; 0: there are none.
+    int64_t entries; // In all of them; 0: there are none.
 };
 
 // Opens the files at these paths and patterns, and finds for each of `tokens` the one that speaks of it, by number of

@@ -69,7 +69,7 @@ enum hrt_decided { HRT_DECIDED_PLAN, HRT_DECIDED_ROWS, HRT_DECIDED_OWNERS };
 struct hrt_decision {
     enum hrt_decided what;
     int set;
-    int64_t layer, iteration; // Of training; iterations count from 1.
+    int64_t layer, iteration; // In training; iterations count from 1.
     uint64_t word;
 };
 

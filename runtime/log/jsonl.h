@@ -14,7 +14,7 @@ struct json_t;
 struct hrt_jsonl {
     FILE *file; // NULL: nothing is logged.
     const char *path;
-    struct json_t *run; // Of the next line; NULL: it has been written.
+    struct json_t *run; // Description for the next line; NULL: it has been written.
 };
 
 // Opens `path`, which may be a device or a pipe (hf_output), and of a file that is there keeps the first `kept` bytes;
@@ -24,7 +24,7 @@ bool hrt_jsonl_open(struct hrt_jsonl *log, const char *path, int64_t kept, struc
 // Bytes that the file has; -1: nothing is logged, or not into a file.
 int64_t hrt_jsonl_bytes(const struct hrt_jsonl *log);
 
-// What the first line says of its run (hrt_log_of_run); the log owns it.
+// The first line's description of its run (hrt_log_of_run); the log owns it.
 void hrt_jsonl_begin(struct hrt_jsonl *log, struct json_t *run);
 
 // Layers of a line, besides the numbers of its step; NULL: the line has none.

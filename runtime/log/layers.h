@@ -1,4 +1,4 @@
-// What a log says of the layers and ranks of a step: docs/log.md has every field.
+// A log's lines on the layers and ranks of a step: docs/log.md has every field.
 #ifndef HECATE_RUNTIME_LOG_LAYERS_H
 #define HECATE_RUNTIME_LOG_LAYERS_H
 

@@ -14,7 +14,7 @@ struct hrt_metrics {
     struct hrt_loopback *loopback; // NULL: nobody is answered.
     pthread_t thread;
     pthread_mutex_t lock;
-    char text[8192]; // Of the last step.
+    char text[8192]; // Text of the last step.
 };
 
 // Answers GET /metrics of 127.0.0.1:port by a thread of its own, which sleeps between requests. Port 0: nothing. False:

@@ -6,7 +6,7 @@
 
 struct hrt_number_of {
     char tag[48];     // "balance/after"
-    const char *help; // What it is, and in which unit.
+    const char *help; // Meaning and unit.
     double value;
 };
 

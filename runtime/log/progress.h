@@ -1,4 +1,4 @@
-// What a person watching sees: one line that is redrawn on a terminal, else a line every n steps.
+// The view of a person: one line that is redrawn on a terminal, else a line every n steps.
 #ifndef HECATE_RUNTIME_LOG_PROGRESS_H
 #define HECATE_RUNTIME_LOG_PROGRESS_H
 

@@ -1,4 +1,4 @@
-// What a log says of its run, once: docs/log.md has every field.
+// A log's description of its run, once: docs/log.md has every field.
 #ifndef HECATE_RUNTIME_LOG_RUN_HEADER_H
 #define HECATE_RUNTIME_LOG_RUN_HEADER_H
 
@@ -10,8 +10,8 @@ struct json_t;
 
 struct hrt_log_run {
     const struct hrt_trainer *trainer;
-    const char *instructions; // Of the processor: "avx2".
-    int threads;              // Of a rank.
+    const char *instructions; // Instructions of the processor: "avx2".
+    int threads;              // Threads of a rank.
     int64_t from;             // The step that it goes on behind.
     double peak;              // FLOP/s of a rank, measured; 0: not known.
 };

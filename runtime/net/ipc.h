@@ -92,7 +92,7 @@ static inline bool hrt_ipc_moves(int lane) {
 enum { HRT_IPC_LANES = HRT_LANES - 1 };
 
 // The token of a ring's piece `number`, of `bytes`; `last` of its message. The pieces that follow each other in a
-// place, and what the place holds before the first, have different ones.
+// place, and the content of a place before the first, have different ones.
 static inline uint32_t hrt_ipc_token(uint64_t number, size_t bytes, bool last) {
     enum { TURNS = 1 << 10, SIZE_BITS = 21 };
     const uint32_t turn = (uint32_t)((number / HRT_IPC_PLACES + 1) % TURNS);

@@ -13,7 +13,7 @@ size_t hrt_hf_type_bytes(enum hrt_hf_type type);
 // The type of that name in safetensors, or in config.json ("bfloat16"); bf16 for any other, also of NULL.
 enum hrt_hf_type hrt_hf_type_find(const char *name);
 
-// Rounds to the nearest, ties to even, denormal numbers too: what was read from a type and not changed is the same
+// Rounds to the nearest, ties to even, denormal numbers too: a value read from a type and not changed has the same
 // bits. `elements` may be `values`.
 void hrt_hf_encode(enum hrt_hf_type type, const double *values, int64_t count, void *elements);
 

@@ -1,4 +1,4 @@
-// Tensors by name: what a file holds, in the order that it holds them.
+// Tensors by name: the contents of a file, in its order.
 #ifndef HECATE_RUNTIME_PARAMS_LISTING_H
 #define HECATE_RUNTIME_PARAMS_LISTING_H
 

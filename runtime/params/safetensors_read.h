@@ -28,15 +28,15 @@ struct hrt_stored { // A tensor in a file.
 struct hrt_safetensors {
     const char *path; // Borrowed.
     FILE *stream;
-    int64_t bytes; // Of the file.
-    int64_t start; // Of the tensors.
+    int64_t bytes; // Bytes of the file.
+    int64_t start; // Start of the tensors.
     struct json_t *header;
     struct hrt_stored *entry; // By name.
     size_t entries;
     struct hrt_error *error; // Borrowed.
 };
 
-// Opens a file and reads its header. Close it in either case. False: `error` says what is wrong with it; what fails
+// Opens a file and reads its header. Close it in either case. False: `error` names the fault; a failure
 // later is told there, too.
 bool hrt_safetensors_open(struct hrt_safetensors *file, const char *path, struct hrt_error *error);
 

@@ -13,7 +13,7 @@
 
 struct json_t;
 
-// Where bytes go, and what they are known by.
+// The destination of bytes, and their checksum.
 struct hrt_sink {
     FILE *file;
     int64_t bytes; // So far,

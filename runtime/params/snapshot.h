@@ -29,7 +29,7 @@ void hrt_snapshot_add(struct hrt_snapshot *snapshot, const void *values,
 void hrt_snapshot_seal(struct hrt_snapshot *snapshot);
 
 // Elements of the parameters' buffer from `offset` on, or of the buffers like it, are about to change: returns when
-// those of the snapshot are safe. Of NULL at once.
+// those of the snapshot are safe. For NULL at once.
 void hrt_snapshot_change(struct hrt_snapshot *snapshot, int64_t offset, int64_t count);
 
 // A reader's: elements of tensor `number` as hrt_tensor_read copies them; and that the tensor is not needed any more,

@@ -17,7 +17,7 @@
 // The optimizer of a run, or none.
 enum hrt_training { HRT_NO_TRAINING, HRT_BY_ADAMW, HRT_BY_MUON };
 
-// What a teacher says of sequences, [sequences, positions, entries] each; NULL: there is none.
+// Teacher entries of sequences, [sequences, positions, entries] each; NULL: there is none.
 struct hrt_said {
     int32_t *ids;
     float *log_probs;
@@ -33,15 +33,15 @@ struct hrt_state {
     void *rounded;                   // Copies of parameters in bf16 (params/rounded.h), or NULL.
     void *arena;
     int32_t *ids, *targets; // [batch, positions], which the host fills in, too (hrt_state_await).
-    struct hrt_said said;   // What a teacher says of them, which the host fills in, too.
+    struct hrt_said said;   // Their teacher entries, which the host fills in, too.
     struct hk_teacher teacher; // The same, as the model has it.
-    double *sums;              // Of both: one per tensor, chunk and rank: scratch of hrt_grad_norm.
+    double *sums; // In memory of both: one per tensor, chunk and rank: scratch of hrt_grad_norm.
     struct hk_clipped
         *clipped; // On a device with separate memory, of one rank: of the last step. Else NULL.
-    // Of programs of several ranks, see ranks.h; else NULL.
+    // For programs of several ranks, see ranks.h; else NULL.
     struct hrt_comm *comm; // Borrowed.
     struct hrt_experts *experts;
-    struct hrt_fssdp *fssdp; // Of programs that move experts.
+    struct hrt_fssdp *fssdp; // For programs that move experts.
     struct hrt_dense *dense;
     // For values that are being saved (params/snapshot.h): code that changes parameters, means or variances asks it
     // first. NULL: none.

@@ -35,7 +35,7 @@ struct hpl_movement {
 
 // Bytes of what travels of one set.
 struct hpl_sizes {
-    int64_t param_bytes, grad_bytes; // Of a chunk.
+    int64_t param_bytes, grad_bytes; // Bytes of a chunk.
     int64_t row_bytes;
 };
 

@@ -23,7 +23,7 @@ struct hrt_part { // A file.
 };
 
 struct hrt_index {
-    int64_t step, ranks; // Of the run that saved it.
+    int64_t step, ranks; // Facts of the run that saved it.
     struct hrt_part *part;
     int parts;
 };

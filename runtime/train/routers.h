@@ -9,8 +9,9 @@
 
 // Numbers of one layer.
 struct hrt_router {
-    double load;     // Tokens of the fullest expert over the mean of all. 1: all have equally many.
-    double entropy;  // Of the experts' shares, over that of equal shares. 1: even; 0: one has all.
+    double load; // Tokens of the fullest expert over the mean of all. 1: all have equally many.
+    double
+        entropy; // Entropy of the experts' shares, over that of equal shares. 1: even; 0: one has all.
     int64_t dead;    // Experts without a token.
     int64_t fullest; // The expert with the most tokens.
 };

@@ -1,4 +1,4 @@
-// hecate-data: what its commands share. Functions that fail say why in `error`.
+// hecate-data: shared by its commands. Functions that fail say why in `error`.
 #ifndef HECATE_TOOLS_PREPARE_PREPARE_H
 #define HECATE_TOOLS_PREPARE_PREPARE_H
 
@@ -17,16 +17,16 @@ struct options {
     const char *end;       // --end: the token behind every document; NULL: not said.
     enum kind kind;        // --input
     double validation;     // --validation: share of the documents.
-    bool frame;            // --frame: what the tokenizer puts around a text
+    bool frame;            // --frame: tokens that the tokenizer puts around a text
     int64_t seed, threads; // --seed, --threads
     int64_t tokens, block; // --tokens, --block: of mix.
     int64_t show;          // --show: tokens that inspect prints.
-    int64_t vocabulary;    // --vocabulary: what ids have to be below; 0: not said.
-    char **file;           // What is left of the command line.
+    int64_t vocabulary;    // --vocabulary: the bound of ids; 0: not given.
+    char **file;           // The rest of the command line.
     int files;
 };
 
-// The commands. What they return is the exit code.
+// The commands. They return the exit code.
 int tokenize(const struct options *options, struct hrt_error *error);
 int inspect(const struct options *options, struct hrt_error *error);
 int check(const struct options *options, struct hrt_error *error);
@@ -37,7 +37,7 @@ int mix(const struct options *options, struct hrt_error *error);
 struct document {
     char *text; // Owned; of inputs that hold text.
     size_t bytes, room;
-    struct hrt_ids ids; // Of inputs that hold tokens, or once it is encoded.
+    struct hrt_ids ids; // For inputs that hold tokens, or once it is encoded.
 };
 
 struct source; // An input, and how far it has been read.
@@ -53,7 +53,7 @@ int64_t source_position(const struct source *source);
 // The next document, over what `document` holds. 1, 0: there is none, -1: it failed.
 int source_next(struct source *source, struct document *document, struct hrt_error *error);
 
-// Megatron's X.idx with X.bin: documents of tokens. NULL, `error`: what is wrong with one of them.
+// Megatron's X.idx with X.bin: documents of tokens. NULL, `error`: the fault of one of them.
 struct megatron;
 struct megatron *megatron_open(const char *index, const char *bin, struct hrt_error *error);
 void megatron_close(struct megatron *megatron);
@@ -85,7 +85,7 @@ bool output_end(struct output *output, bool sound, json_t *made, struct hrt_erro
 
 // {"path", "bytes", "crc32"} of a file, which is read whole. NULL: it failed.
 json_t *record_of(const char *path, struct hrt_error *error);
-// What stands in the record of a file of tokens. NULL: there is none, or it is damaged (`error`).
+// The record of a file of tokens. NULL: there is none, or it is damaged (`error`).
 json_t *record_read(const char *path, struct hrt_error *error);
 // Adds to the CRC-32 of a file of tokens.
 uint32_t record_crc(uint32_t crc, const void *at, size_t bytes);

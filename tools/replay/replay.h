@@ -18,13 +18,13 @@ enum {
 // Bytes of a chunk's optimizer states over its own: fp32 master copy and two moments beside bf16.
 enum { STATE_FACTOR = 6 };
 
-// Where a run takes place, and what the policies may spend.
+// The cluster of a run, and the policies' budget.
 struct setting {
     struct hpl_topology topology;
     struct hpl_budget budget;
     struct hpl_costs costs;
     bool calibrate;        // Plan again after the gate, on the exact counts.
-    bool calibrate_always; // Take it whenever it helps, whatever its price.
+    bool calibrate_always; // Take it whenever it helps, at any price.
     uint32_t reserve;      // Slots that the plan before the gate leaves to calibration.
     uint32_t forecast_age; // Stored iterations between forecast and use; 0: the microbatch before.
     uint32_t window;       // Microbatches whose mean is the forecast.
@@ -47,7 +47,7 @@ struct sample {
     int64_t replicas;    // Chunks held besides the owners' own.
     int64_t exposed;     // Replicas added after the gate.
     int64_t states;      // Chunks whose optimizer states move.
-    int64_t bytes;       // What all of that is, received by all devices.
+    int64_t bytes;       // Bytes of all of that, received by all devices.
     int64_t grad_bytes;  // Gradients that come back, or are summed, received by all devices.
     int64_t plan_ns;     // Placement, shares and one rank's quotas.
     double bound;        // No plan within the budget has a lower imbalance, nor ...
@@ -74,7 +74,7 @@ void series_free(struct series *series);
 // Figures of a part of a series.
 struct summary {
     int64_t count;
-    double mean, p95, worst;          // Of the imbalance.
+    double mean, p95, worst;          // Statistics of the imbalance.
     double bound, distance;           // Mean bound of the imbalance; mean of imbalance / bound - 1.
     double cross, intra, cross_bound; // Shares of all rows.
     double entries, replicas, exposed, states; // Means for each layer-step; entries for each node.
@@ -85,7 +85,7 @@ struct summary {
 // Summary over iterations from .. to - 1.
 struct summary summarize(const struct series *series, uint32_t from, uint32_t to, int32_t nodes);
 
-// One layer-step: what went into a policy and what came out, as rank 0 sees it.
+// One layer-step: input and output of a policy, as rank 0 sees them.
 struct printed {
     const struct hpl_topology *topology;
     const int32_t *owner;

@@ -57,16 +57,16 @@ struct report_row {
 
 struct report_log {
     const char *path;
-    json_t *run; // Of the last process that wrote to it; NULL: none has said anything.
+    json_t *run; // Description by the last process that wrote to it; NULL: there is none.
     char *loss[REPORT_LOSSES]; // Their names, as they appear; NULL: no further ones.
     struct report_row *row;
     int64_t rows, room;
     struct report_kept snapshots; // Lines with loads of all experts.
     struct report_kept routers; // {"step", "routers"} of lines with numbers of each layer's router.
-    // What is wrong with it, and was repaired.
+    // Its faults, which were repaired.
     int64_t lines, spoilt, first_spoilt, repeated;
     bool cut; // Its last line.
-    // How far it has been read, and what stood before that: to tell whether it has only grown since.
+    // Bytes read so far, and the content before: to see whether it has only grown since.
     dev_t device;
     ino_t inode;
     int64_t bytes;

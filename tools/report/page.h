@@ -7,7 +7,7 @@
 
 #include "tools/report/log.h"
 
-enum { REPORT_POINTS = 2000 }; // Of a curve, about.
+enum { REPORT_POINTS = 2000 }; // Points of a curve, about.
 
 // Writes the page of one run, or of several side by side. `watched`: it loads itself anew every few seconds.
 // False: errno says why not.
