@@ -191,11 +191,11 @@ static bool read_command_line(int argc, char **argv, struct arrays *x) {
 static const char help[] =
     "usage: hecate-tune FILE [ROUNDS [ROWS]]\n"
     "\n"
-    "Measures block sizes of products on this processor and writes into FILE those that beat the\n"
+    "Measures block sizes of GEMMs on this processor and writes into FILE those that beat the\n"
     "default: HECATE_BLOCKING=FILE makes programs use them. hecatec --tune=FILE does the same.\n"
     "\n"
     "  ROUNDS  how often each is timed, 40 by default, at most 10000; the least time counts\n"
-    "  ROWS    of the largest product, at most 1536; fewer are a trial\n";
+    "  ROWS    of the largest GEMM, at most 1536; fewer are a trial\n";
 
 int main(int argc, char **argv) {
     static struct hk_blocking table[HK_PRECISIONS];

@@ -154,7 +154,7 @@ static void print_summary(const struct bench *x) {
 static const char help[] =
     "usage: hecate-tune-cuda FILE [ROUNDS [WIDTH]]\n"
     "\n"
-    "Measures dense products on this GPU, hecate's kernels against cuBLASLt, and writes into FILE "
+    "Measures dense GEMMs on this GPU, hecate's kernels against cuBLASLt, and writes into FILE "
     "which\n"
     "one computes which shape: HECATE_PRODUCTS=FILE makes programs use it. hecatec --tune=FILE\n"
     "--target=cuda does the same.\n"

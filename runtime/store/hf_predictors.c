@@ -43,7 +43,8 @@ bool hrt_hf_check_copies(const struct hrt_hf_folder *folder, const struct hrt_hf
         char name[2][HRT_PATH_MAX];
         struct hrt_safetensors *file[2];
         const struct hrt_stored *entry[2];
-        const struct hrt_hf_rule *rule[] = {hrt_hf_rule_of(family, copy.tensor.param->path), copy.rule};
+        const struct hrt_hf_rule *rule[] = {hrt_hf_rule_of(family, copy.tensor.param->path),
+                                            copy.rule};
         for (int i = 0; i < 2; i++) {
             hrt_hf_name(program, &copy.tensor, rule[i]->layout[0].name, name[i]);
             entry[i] = hrt_hf_find(folder, name[i], &file[i]);
