@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "ir/accessors.h"
+#include "ir/core/signature.h"
 #include "ir/ops/contract.h"
 #include "ir/ops/fused.h"
 #include "ir/ops/head_loss.h"
 #include "ir/ops/rule.h"
-#include "ir/signature.h"
 #include "ir/target/target.h"
 
 bool hec_kernel_keeps_bf16(const struct hec_kernel *kernel, bool result, int index) {

@@ -7,7 +7,7 @@
 #ifndef HECATE_IR_VALUES_H
 #define HECATE_IR_VALUES_H
 
-#include "ir/kernel.h"
+#include "ir/core/kernel.h"
 
 // Whether the operand (with `result`, the result) `index` of what `kernel` computes is bf16 in its form of bf16.
 bool hec_kernel_keeps_bf16(const struct hec_kernel *kernel, bool result, int index);

@@ -1,16 +1,16 @@
 // The structural verifier that runs after every pass. MLIR's own checks what IRDL can say; this one
 // adds what it cannot: unknown attributes, dimension names, result types, each row's own rules.
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "ir/home.h"
-#include "ir/kernel.h"
+#include "ir/core/home.h"
+#include "ir/core/kernel.h"
+#include "ir/core/setting.h"
+#include "ir/core/signature.h"
 #include "ir/ops/rule.h"
-#include "ir/setting.h"
-#include "ir/signature.h"
 #include "ir/target/target.h"
 #include "ir/values.h"
 
@@ -149,10 +149,9 @@ static bool check_rules(MlirOperation op) {
     const enum hec_op id = hec_op_of(op);
     if (!hec_rows_verify(op)) return false;
     if (id >= HEC_OP_FUNC) return hec_home_verify(op) && hec_values_verify(op);
-    const struct hec_op_row *row = hec_op_row(id);
     if (!check_types(op) || !hec_home_verify(op)) return false;
-    if (row->traits->infer && !check_inferred(op, row->traits)) return false;
-    if (row->traits->verify && !row->traits->verify(op)) return false;
+    if (hec_traits_of(id)->infer && !check_inferred(op, hec_traits_of(id))) return false;
+    if (hec_traits_of(id)->verify && !hec_traits_of(id)->verify(op)) return false;
     return hec_values_verify(op);
 }
 

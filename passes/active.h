@@ -2,7 +2,7 @@
 #ifndef HECATE_PASSES_ACTIVE_H
 #define HECATE_PASSES_ACTIVE_H
 
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 // Adds to `active` (value -> 1) every real value of `forward` that depends on a trainable parameter
 // through operations with a gradient rule. Reports a call, and an operation of an unknown dialect

@@ -17,7 +17,7 @@
 #include "passes/base/pass.h"
 #include "passes/base/rewrite.h"
 
-#include "ir/gradient.h"
+#include "ir/core/gradient.h"
 #include "passes/active.h"
 
 #include <stdio.h>

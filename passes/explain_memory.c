@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "ir/accessors.h"
-#include "ir/kernel.h"
-#include "ir/setting.h"
+#include "ir/core/kernel.h"
+#include "ir/core/setting.h"
 #include "passes/base/movement.h"
 #include "passes/base/rewrite.h"
 #include "passes/homes/homes.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ir/accessors.h"
-#include "ir/setting.h"
+#include "ir/core/setting.h"
 #include "passes/cost/recorded.h"
 #include "passes/explain.h"
 #include "passes/pipeline.h"

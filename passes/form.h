@@ -2,7 +2,7 @@
 #ifndef HECATE_PASSES_FORM_H
 #define HECATE_PASSES_FORM_H
 
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 // Whether `module` is in the form that passes and codegen work on: only operations of the op table;
 // functions of one block; loops over constant layers 0, 1, ... that carry tensors; @forward and

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 
 #include "ir/accessors.h"
+#include "ir/core/setting.h"
 #include "ir/ops/contract.h"
-#include "ir/setting.h"
 #include "passes/base/pass.h"
 
 struct head {

@@ -10,7 +10,7 @@
 
 #include "files/files.h"
 #include "ir/accessors.h"
-#include "ir/setting.h"
+#include "ir/core/setting.h"
 #include "lang/base/arena.h"
 #include "passes/base/json_location.h"
 

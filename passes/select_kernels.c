@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "ir/accessors.h"
-#include "ir/kernel.h"
+#include "ir/core/kernel.h"
 #include "ir/ops/fused.h"
 #include "passes/base/pass.h"
 #include "passes/base/rewrite.h"

@@ -1,7 +1,7 @@
 // Sums that a kernel makes.
 #include "passes/sums.h"
 
-#include "ir/kernel.h"
+#include "ir/core/kernel.h"
 #include "passes/base/rewrite.h"
 
 static bool is_stashed(MlirValue v) {

@@ -3,7 +3,7 @@
 #ifndef HECATE_PASSES_SUMS_H
 #define HECATE_PASSES_SUMS_H
 
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 // The operand of `op`, 0 or 1, whose kernel can add to the other operand, which nothing else needs from
 // there on; -1 where there is none, or where `op` is no moe.add. select-kernels makes each of them one

@@ -17,8 +17,8 @@
 
 #include <stdlib.h>
 
+#include "ir/core/setting.h"
 #include "ir/ops/contract.h"
-#include "ir/setting.h"
 
 // Marks the GEMMs that `v`, logits of a router, are made of: elementwise operations may lie between.
 static void keep_products(MlirValue v, struct hec_map *kept) {

@@ -1,14 +1,20 @@
-"""circles.py ROOT FOLDER... -- OBJECT...: no files of a folder that need each other in a circle.
+"""circles.py ROOT FOLDER... --folders FOLDER... -- OBJECT...: nothing needs itself in a circle.
 
-What a file needs is what its object file refers to and another one defines, whichever header declares it;
-and the headers that it includes, and that those include. OBJECT are the object files of the libraries
-that FOLDERs belong to: .../NAME.dir/host/dims.c.o of a library in codegen/ is codegen/host/dims.c.
+The first FOLDERs: no files below one need each other in a circle. Those after --folders: no folders below one do, where
+a folder needs another one if a file in it needs a file there; files directly in FOLDER are a folder, too.
+
+A file needs the files that define the symbols that its object file refers to, whichever header declares them, and the
+headers that it includes, and that those include. Lists (*.def) need nobody and are needed freely. OBJECT are the object
+files of libraries of FOLDERs: .../NAME.dir/host/dims.c.o of a library in codegen/ is codegen/host/dims.c.
 """
 
 import os
+import pathlib
 import re
 import subprocess
 import sys
+
+SOURCES = (".c", ".h", ".cu", ".l", ".y")
 
 
 def source_of(root, path):
@@ -24,6 +30,8 @@ def source_of(root, path):
 
 def symbols_of(objects):
     """What each object file defines for others, and what it refers to."""
+    if not objects:
+        return {}
     text = subprocess.run(["nm", "-A", "-P", "-g", *objects], check=True, capture_output=True, text=True)
     symbols = {path: (set(), set()) for path in objects}
     for line in text.stdout.splitlines():
@@ -40,8 +48,8 @@ def headers_of(root, name):
     return {header for header in found if os.path.isfile(os.path.join(root, header))}
 
 
-def needs_of(root, objects):
-    """File -> files that it needs -> why."""
+def needs_of(root, folders, objects):
+    """File -> files that it needs -> why. Files of folders without an object are read, too: headers, *.cu."""
     symbols = {source_of(root, path): found for path, found in symbols_of(objects).items()}
     symbols.pop(None, None)
     owner = {symbol: name for name, (defined, _) in symbols.items() for symbol in defined}
@@ -50,7 +58,9 @@ def needs_of(root, objects):
         for symbol in used:
             if owner.get(symbol, name) != name:
                 needs.setdefault(name, {})[owner[symbol]] = symbol + "()"
-    left = list(symbols)
+    found = {str(path.relative_to(root)) for folder in folders for path in pathlib.Path(root, folder).rglob("*")
+             if path.suffix in SOURCES}
+    left = sorted(found | set(symbols))
     seen = set(left)
     while left:
         name = left.pop()
@@ -80,13 +90,45 @@ def circle_from(needs, start, folder):
     return None
 
 
+def by_folder(needs, top):
+    """Folder below TOP -> folders there that it needs -> the files and why."""
+    folders = {}
+    for name, others in needs.items():
+        for other, why in others.items():
+            a, b = os.path.dirname(name) + "/", os.path.dirname(other) + "/"
+            if a != b and a.startswith(top + "/") and b.startswith(top + "/") and not other.endswith(".def"):
+                folders.setdefault(a, {}).setdefault(b, f"{name} needs {other}: {why}")
+    return folders
+
+
+def folders_have_circles(needs, top):
+    folders, told = by_folder(needs, top), set()
+    for folder in sorted(folders):
+        way = circle_from(folders, folder, top) if folder not in told else None
+        if not way:
+            continue
+        told.update(way)
+        print(f"{top}: folders that need each other in a circle:")
+        for a, b in zip(way, way[1:]):
+            print(f"  {a} needs {b}: {folders[a][b]}")
+    return bool(told)
+
+
 def main():
     root, *rest = sys.argv[1:]
     cut = rest.index("--")
-    folders, objects = rest[:cut], rest[cut + 1:]
-    needs = needs_of(root, objects)
+    of_files, of_folders = rest[:cut], []
+    if "--folders" in of_files:
+        between = of_files.index("--folders")
+        of_files, of_folders = of_files[:between], of_files[between + 1:]
+    needs = needs_of(root, [*of_files, *of_folders], rest[cut + 1:])
     failed = False
-    for folder in folders:
+    for top in of_folders:
+        if not any(name.startswith(top + "/") for name in needs):
+            print(f"{top}: there is no file in it")
+            failed = True
+        failed |= folders_have_circles(needs, top)
+    for folder in of_files:
         files = sorted(name for name in needs if name.startswith(folder + "/"))
         if not files:
             print(f"{folder}: no object file of it is given")

@@ -22,6 +22,23 @@ planted codegen/text/planted.c codegen/host/dims.h
 planted codegen/c/planted.c codegen/driver/options.h
 "$root/tests/layering.sh" "$copy"
 
+# Folders (circles.py): a header of a folder above is included below, in each part of the project.
+circle() { # FILE HEADER: the folder of HEADER needs that of FILE.
+    echo "#include \"$2\"" >"$copy/$1"
+    if python3 "$root/tests/circles.py" "$copy" --folders ir kernels lang passes runtime -- >"$copy/log"; then
+        echo "a circle of folders by $1 was not caught" >&2
+        exit 1
+    fi
+    grep -q "$1 needs $2" "$copy/log" || { cat "$copy/log" >&2; exit 1; }
+    rm "$copy/$1"
+}
+python3 "$root/tests/circles.py" "$copy" --folders ir kernels lang passes runtime --
+circle ir/core/planted.c ir/context.h
+circle kernels/cuda/planted.h kernels/matmul/matmul_cuda.h
+circle lang/base/planted.c lang/program.h
+circle passes/base/planted.c passes/pipeline.h
+circle runtime/base/planted.c runtime/cli/options.h
+
 # Rules of the house (rules.py).
 breach() { # WHAT TEXT: what was just planted is seen.
     if python3 "$root/tests/rules.py" "$copy" >"$copy/log"; then

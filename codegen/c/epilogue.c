@@ -1,7 +1,7 @@
 // Epilogues: the loop behind a GEMM as a function that the GEMM calls for each block of its
 // result.
 #include "codegen/c/ops.h"
-#include "ir/kernel.h"
+#include "ir/core/kernel.h"
 #include "ir/ops/contract.h"
 
 const char *hec_epilogue(struct hec_emitter *e, MlirOperation op) {

@@ -5,7 +5,7 @@
 #include "codegen/driver/options.h"
 #include "codegen/driver/report.h"
 #include "codegen/driver/status.h"
-#include "ir/op.h"
+#include "ir/core/op.h"
 #include "lang/program.h"
 #include "passes/pipeline.h"
 

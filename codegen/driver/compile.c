@@ -14,7 +14,7 @@
 #include "codegen/driver/simulate.h"
 #include "codegen/driver/stages.h"
 #include "codegen/driver/targets.h"
-#include "ir/setting.h"
+#include "ir/core/setting.h"
 #include "ir/target/target.h"
 #include "passes/base/movement.h"
 #include "passes/cost/machine.h"

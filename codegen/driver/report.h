@@ -2,7 +2,7 @@
 #ifndef HECATE_CODEGEN_DRIVER_REPORT_H
 #define HECATE_CODEGEN_DRIVER_REPORT_H
 
-#include "ir/ir.h"
+#include "ir/core/ir.h"
 #include "lang/base/diag.h"
 
 struct hec_reporter {

@@ -16,7 +16,7 @@
 #include "codegen/host/printer.h"
 #include "codegen/host/rows.h"
 #include "ir/accessors.h"
-#include "ir/kernel.h"
+#include "ir/core/kernel.h"
 
 // ---- where an operation comes from
 

@@ -5,7 +5,7 @@
 
 #include "codegen/text/ident.h"
 #include "codegen/text/writer.h"
-#include "ir/op.h"
+#include "ir/core/op.h"
 #include "lang/base/vec.h"
 
 struct hec_emit_options;

@@ -10,7 +10,7 @@
 #include "codegen/host/printer.h"
 #include "codegen/host/symbols.h"
 #include "ir/accessors.h"
-#include "ir/kernel.h"
+#include "ir/core/kernel.h"
 #include "ir/ops/fused.h"
 
 // A local pointer that stands for a temporary.

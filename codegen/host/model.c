@@ -10,7 +10,7 @@
 #include "codegen/host/printer.h"
 #include "codegen/host/symbols.h"
 #include "ir/accessors.h"
-#include "ir/kernel.h"
+#include "ir/core/kernel.h"
 
 // "[layers]", "[layers + 1]" or nothing.
 static const char *extent(struct hec_emitter *e, MlirOperation op) {

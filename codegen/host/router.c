@@ -9,7 +9,7 @@
 #include "codegen/host/rows.h"
 #include "codegen/host/symbols.h"
 #include "ir/accessors.h"
-#include "ir/kernel.h"
+#include "ir/core/kernel.h"
 
 // Layers of one mixture, or of one call of dropout, are numbered below those of the next.
 enum { LAYER_BITS = 16 };

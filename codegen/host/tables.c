@@ -12,9 +12,9 @@
 #include "codegen/host/printer.h"
 #include "codegen/host/symbols.h"
 #include "ir/accessors.h"
-#include "ir/kernel.h"
+#include "ir/core/kernel.h"
+#include "ir/core/setting.h"
 #include "ir/ops/contract.h"
-#include "ir/setting.h"
 #include "ir/values.h"
 
 static const char *quote_attr(struct hec_emitter *e, MlirOperation op, const char *key) {

@@ -10,7 +10,7 @@
 #include "ir/build/symbols.h"
 #include "ir/build/unit.h"
 #include "ir/build/value.h"
-#include "ir/setting.h"
+#include "ir/core/setting.h"
 
 _Static_assert((int)HEC_LOSSES_MAX == (int)HEC_IR_NAMED_LOSSES_MAX,
                "checked programs can be built");

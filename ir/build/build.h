@@ -2,7 +2,7 @@
 #ifndef HECATE_IR_BUILD_BUILD_H
 #define HECATE_IR_BUILD_BUILD_H
 
-#include "ir/ir.h"
+#include "ir/core/ir.h"
 #include "lang/program.h"
 
 // Builds the module of `program`: symbols, one private function per call site, @forward (see

@@ -4,7 +4,7 @@
 #define HECATE_IR_BUILD_SCOPE_H
 
 #include "ir/build/build.h"
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 // The sum over layers for the loss. A null value: no layer has any.
 enum hec_sum {

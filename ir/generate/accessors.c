@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/word.h"
+#include "ir/core/word.h"
 
 struct op {
     const char *id, *operands, *results, *attributes;
@@ -250,7 +250,7 @@ int main(void) {
         "#ifndef HECATE_IR_ACCESSORS_H\n"
         "#define HECATE_IR_ACCESSORS_H\n\n"
         "#include <assert.h>\n\n"
-        "#include \"ir/op.h\"\n");
+        "#include \"ir/core/op.h\"\n");
     for (int k = 0; k < OPS; k++) write_op(&ops[k]);
     write_families();
     for (int i = 0; i < count; i++) write_attribute("any", "", &all[i], all[i].name);

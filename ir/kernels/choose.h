@@ -2,7 +2,7 @@
 #ifndef HECATE_IR_KERNELS_CHOOSE_H
 #define HECATE_IR_KERNELS_CHOOSE_H
 
-#include "ir/kernel.h"
+#include "ir/core/kernel.h"
 
 typedef void hec_choose(MlirOperation op, struct hec_choice *choice);
 

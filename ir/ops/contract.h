@@ -2,7 +2,7 @@
 #ifndef HECATE_IR_OPS_CONTRACT_H
 #define HECATE_IR_OPS_CONTRACT_H
 
-#include "ir/ir.h"
+#include "ir/core/ir.h"
 
 enum hec_contract_form {
     HEC_CONTRACT_NN, // r[M, N] = a[M, K] b[K, N]

@@ -1,6 +1,6 @@
 // Epilogues: a moe.fused with `epilogue` is computed for each finished block of the GEMM before it.
 #include "ir/accessors.h"
-#include "ir/kernel.h"
+#include "ir/core/kernel.h"
 #include "ir/ops/contract.h"
 #include "ir/ops/fused.h"
 #include "ir/ops/rule.h"

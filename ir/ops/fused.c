@@ -1,24 +1,12 @@
 // moe.fused: a run of elementwise operations of one iteration space, computed by one loop.
 #include "ir/ops/fused.h"
 
-#include "ir/kernel.h"
+#include "ir/core/kernel.h"
 #include "ir/ops/rule.h"
 #include "lang/base/arena.h"
 
 #include <assert.h>
 #include <stdlib.h>
-
-int hec_fused_runs(int inputs, const MlirValue *input, int32_t length[HEC_FUSED_RUNS]) {
-    int runs = 0;
-    for (int i = 0; i < HEC_FUSED_RUNS; i++) length[i] = 0;
-    for (int i = 0; i < inputs; i++) {
-        const bool same =
-            i > 0 && mlirTypeEqual(mlirValueGetType(input[i]), mlirValueGetType(input[i - 1]));
-        if (!same) runs++;
-        if (runs <= HEC_FUSED_RUNS) length[runs - 1]++;
-    }
-    return runs;
-}
 
 // A block with an argument for each input.
 static MlirBlock block_for(int inputs, const MlirValue *input) {

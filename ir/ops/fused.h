@@ -2,15 +2,7 @@
 #ifndef HECATE_IR_OPS_FUSED_H
 #define HECATE_IR_OPS_FUSED_H
 
-#include "ir/ir.h"
-
-// Runs of neighbouring inputs of one type that moe.fused can have. IRDL wants the operands of a group
-// to be of one type; the attribute operandSegmentSizes says how long each of the groups is.
-enum { HEC_FUSED_RUNS = 24 };
-
-// How many runs `inputs` form, and the length of each; with more than HEC_FUSED_RUNS they cannot be fused
-// in this order.
-int hec_fused_runs(int inputs, const MlirValue *input, int32_t length[HEC_FUSED_RUNS]);
+#include "ir/core/kernel.h"
 
 // Builds a moe.fused whose region has one empty block with an argument for each input (named like
 // it); the caller fills it and ends it with vector.yield. All `outputs` have one type.
@@ -19,7 +11,6 @@ MlirOperation hec_build_fused(struct hec_builder *b, int inputs, const MlirValue
 
 // A region of elementwise operations and what goes in and out of it: of a moe.fused, or the epilogue of an
 // hk.call, whose first input is the call's first result.
-enum { HEC_FUSED_VALUES = 64 };
 struct hec_fused {
     MlirBlock body; // Null: `op` is neither.
     int inputs, outputs;

@@ -2,7 +2,7 @@
 #include "ir/ops/head_loss.h"
 
 #include "ir/accessors.h"
-#include "ir/kernel.h"
+#include "ir/core/kernel.h"
 #include "ir/ops/rule.h"
 #include "ir/target/target.h"
 

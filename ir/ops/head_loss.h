@@ -2,7 +2,7 @@
 #ifndef HECATE_IR_OPS_HEAD_LOSS_H
 #define HECATE_IR_OPS_HEAD_LOSS_H
 
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 // moe.linear_cross_entropy, its gradient, or a call of one of them.
 bool hec_is_head_loss(MlirOperation op);

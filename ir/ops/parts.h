@@ -2,7 +2,7 @@
 #ifndef HECATE_IR_OPS_PARTS_H
 #define HECATE_IR_OPS_PARTS_H
 
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 enum { HEC_PARTS_MAX = 2 };
 

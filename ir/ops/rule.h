@@ -2,7 +2,7 @@
 #ifndef HECATE_IR_OPS_RULE_H
 #define HECATE_IR_OPS_RULE_H
 
-#include "ir/gradient.h"
+#include "ir/core/gradient.h"
 
 // ---- types
 

@@ -5,7 +5,7 @@
 #ifndef HECATE_IR_TARGET_TARGET_H
 #define HECATE_IR_TARGET_TARGET_H
 
-#include "ir/ir.h"
+#include "ir/core/ir.h"
 
 // One file of this folder each.
 struct hec_target {

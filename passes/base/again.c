@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "ir/accessors.h"
+#include "ir/core/setting.h"
 #include "ir/ops/contract.h"
-#include "ir/setting.h"
 #include "ir/target/target.h"
 #include "lang/base/arena.h"
 #include "passes/base/rewrite.h"

@@ -2,7 +2,7 @@
 #ifndef HECATE_PASSES_BASE_AGAIN_H
 #define HECATE_PASSES_BASE_AGAIN_H
 
-#include "ir/ir.h"
+#include "ir/core/ir.h"
 
 enum hec_again { HEC_AGAIN_NONE, HEC_AGAIN_ELEMENTWISE, HEC_AGAIN_CHEAP, HEC_AGAIN_ALL };
 

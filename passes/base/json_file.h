@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 // A file that is read. It is not trusted: the first fault is reported at its place in the file, and `sound` is false
 // from then on.

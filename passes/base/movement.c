@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ir/accessors.h"
-#include "ir/setting.h"
+#include "ir/core/setting.h"
 #include "runtime/plan/policy.h"
 #include "runtime/plan/types.h"
 

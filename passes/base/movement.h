@@ -3,7 +3,7 @@
 #ifndef HECATE_PASSES_BASE_MOVEMENT_H
 #define HECATE_PASSES_BASE_MOVEMENT_H
 
-#include "ir/op.h"
+#include "ir/core/op.h"
 #include "runtime/plan/movement.h"
 
 // Whether the module is for several ranks.

@@ -3,7 +3,7 @@
 #ifndef HECATE_PASSES_BASE_PASS_H
 #define HECATE_PASSES_BASE_PASS_H
 
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 // The options of one use of a pass, as written: select-kernels(sums=apart).
 enum { HEC_PASS_OPTIONS_MAX = 4 };

@@ -2,7 +2,7 @@
 #ifndef HECATE_PASSES_BASE_REWRITE_H
 #define HECATE_PASSES_BASE_REWRITE_H
 
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 // Whether `v` may be used in `block`: it is defined there or in a block around it.
 bool hec_visible(MlirValue v, MlirBlock block);

@@ -4,7 +4,7 @@
 #ifndef HECATE_PASSES_BASE_WALK_H
 #define HECATE_PASSES_BASE_WALK_H
 
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 struct hec_walk {
     int64_t waves; // Waves of every route.

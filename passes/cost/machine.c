@@ -2,7 +2,7 @@
 #include "passes/cost/machine.h"
 
 #include "ir/accessors.h"
-#include "ir/setting.h"
+#include "ir/core/setting.h"
 
 #include <limits.h>
 #include <stdio.h>

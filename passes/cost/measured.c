@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ir/accessors.h"
-#include "ir/kernel.h"
+#include "ir/core/kernel.h"
 #include "passes/base/json_file.h"
 
 enum { VERSION = 1, LOOP_BYTES = 12 }; // Of an element of the loop that was measured.

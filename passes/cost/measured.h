@@ -6,7 +6,7 @@
 #ifndef HECATE_PASSES_COST_MEASURED_H
 #define HECATE_PASSES_COST_MEASURED_H
 
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 enum { HEC_TIMES_AXES = 3, HEC_TIMES_POINTS = 4, HEC_TIMES_CELLS = 64, HEC_MEASURED_NAME = 64 };
 

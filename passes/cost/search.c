@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "ir/accessors.h"
-#include "ir/setting.h"
+#include "ir/core/setting.h"
 #include "passes/cost/parallel.h"
 #include "passes/cost/recorded.h"
 #include "runtime/plan/plan.h"

@@ -33,7 +33,7 @@
 #include <stdlib.h>
 
 #include "ir/accessors.h"
-#include "ir/setting.h"
+#include "ir/core/setting.h"
 #include "passes/base/again.h"
 #include "passes/base/movement.h"
 #include "passes/base/pass.h"

@@ -3,7 +3,7 @@
 #ifndef HECATE_PASSES_DISTRIBUTE_ROUTED_H
 #define HECATE_PASSES_DISTRIBUTE_ROUTED_H
 
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 struct hec_routed {
     MlirOperation module, backward, route, set;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "ir/accessors.h"
-#include "ir/setting.h"
+#include "ir/core/setting.h"
 
 enum { RANK_ROOM = 64 };
 

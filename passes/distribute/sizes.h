@@ -2,7 +2,7 @@
 #ifndef HECATE_PASSES_DISTRIBUTE_SIZES_H
 #define HECATE_PASSES_DISTRIBUTE_SIZES_H
 
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 // A rank's loss is its share of that over all `world` ranks: of a mean one part in `world`; of aux_loss,
 // with tokens squared below and the loads of all ranks above, one in its square.

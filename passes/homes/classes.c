@@ -1,7 +1,7 @@
 // Classes of values that share one buffer of the arena: no two of them are live at once.
 #include <assert.h>
 
-#include "ir/kernel.h"
+#include "ir/core/kernel.h"
 #include "passes/base/rewrite.h"
 #include "passes/homes/homes.h"
 

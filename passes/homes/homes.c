@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "ir/accessors.h"
-#include "ir/kernel.h"
+#include "ir/core/kernel.h"
 #include "passes/base/rewrite.h"
 #include "passes/homes/homes.h"
 

@@ -2,7 +2,7 @@
 #ifndef HECATE_PASSES_HOMES_HOMES_H
 #define HECATE_PASSES_HOMES_HOMES_H
 
-#include "ir/home.h"
+#include "ir/core/home.h"
 #include "ir/target/target.h"
 #include "passes/homes/live.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "ir/accessors.h"
-#include "ir/kernel.h"
+#include "ir/core/kernel.h"
 #include "passes/homes/homes.h"
 
 static int64_t round_up(int64_t value, int64_t unit) {

@@ -8,7 +8,7 @@
 #ifndef HECATE_PASSES_HOMES_LIVE_H
 #define HECATE_PASSES_HOMES_LIVE_H
 
-#include "ir/op.h"
+#include "ir/core/op.h"
 #include "lang/base/vec.h"
 
 struct hec_live_value {

@@ -23,7 +23,7 @@
 #include <string.h>
 
 #include "ir/accessors.h"
-#include "ir/kernel.h"
+#include "ir/core/kernel.h"
 #include "passes/base/pass.h"
 #include "passes/homes/homes.h"
 #include "passes/homes/prove.h"

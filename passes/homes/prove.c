@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "ir/accessors.h"
-#include "ir/kernel.h"
+#include "ir/core/kernel.h"
 #include "passes/base/pass.h"
 #include "passes/base/rewrite.h"
 #include "passes/base/walk.h"

@@ -2,7 +2,7 @@
 #ifndef HECATE_PASSES_HOMES_PROVE_H
 #define HECATE_PASSES_HOMES_PROVE_H
 
-#include "ir/ir.h"
+#include "ir/core/ir.h"
 
 // Runs the placed module, which must verify, on tokens instead of numbers: each write leaves the name of
 // its value on the bytes of its home, each read must find the name it wants there. Reports the first

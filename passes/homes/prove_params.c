@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "ir/accessors.h"
-#include "ir/home.h"
-#include "ir/kernel.h"
+#include "ir/core/home.h"
+#include "ir/core/kernel.h"
 #include "lang/base/vec.h"
 #include "passes/homes/homes.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/setting.h"
+#include "ir/core/setting.h"
 #include "passes/cost/recorded.h"
 #include "passes/explain.h"
 #include "passes/pipeline.h"

@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "ir/accessors.h"
-#include "ir/setting.h"
+#include "ir/core/setting.h"
 
 static const char *const path_names[HEC_PATH_OWN] = {
     [HEC_PATH_COMPUTE] = "computing", [HEC_PATH_EXPERTS] = "experts", [HEC_PATH_PLAN] = "planning"};

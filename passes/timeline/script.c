@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ir/accessors.h"
-#include "ir/setting.h"
+#include "ir/core/setting.h"
 #include "passes/base/movement.h"
 #include "passes/base/rewrite.h"
 #include "passes/base/walk.h"

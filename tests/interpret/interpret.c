@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/home.h"
-#include "ir/kernel.h"
+#include "ir/core/home.h"
+#include "ir/core/kernel.h"
 #include "tests/interpret/machine.h"
 
 // ---- by symbol
@@ -210,7 +210,7 @@ static run_op *run_of(enum hec_op id) {
         [HEC_OP_FUNC_CALL] = run_function,
     };
     if (runs[id]) return runs[id];
-    return hec_op_row(id)->traits->elementwise ? run_elementwise : NULL;
+    return hec_traits_of(id)->elementwise ? run_elementwise : NULL;
 }
 
 static void run_one(struct machine *m, MlirOperation op) {

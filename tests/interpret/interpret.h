@@ -9,7 +9,7 @@
 #ifndef HECATE_TESTS_INTERPRET_INTERPRET_H
 #define HECATE_TESTS_INTERPRET_INTERPRET_H
 
-#include "ir/op.h"
+#include "ir/core/op.h"
 #include "lang/base/arena.h"
 
 struct interpret_options {

@@ -11,7 +11,7 @@
 //
 // Exit code: 0, or 1 when anything was reported.
 #include "ir/build/build.h"
-#include "ir/gradient.h"
+#include "ir/core/gradient.h"
 #include "lang/check.h"
 
 #include <stdio.h>

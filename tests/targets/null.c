@@ -6,7 +6,7 @@
 
 #include "codegen/host/dims.h"
 #include "codegen/host/function.h"
-#include "ir/kernel.h"
+#include "ir/core/kernel.h"
 
 // "normed [batch, T, D]"; "_" for a value without a name.
 static const char *value_text(struct hec_emitter *e, MlirValue value) {

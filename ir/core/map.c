@@ -1,5 +1,5 @@
 // A hash table from pointers to pointer-sized values, and lists of operations.
-#include "ir/ir.h"
+#include "ir/core/ir.h"
 
 #include "lang/base/arena.h"
 

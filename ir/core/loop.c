@@ -1,5 +1,5 @@
 // Loops over layers: scf.for that counts up from 0 by 1; a backward loop computes its layer first.
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 #include <assert.h>
 

@@ -1,7 +1,7 @@
 // Units: the calls that an operation came from. inline writes them as the attribute `unit`, an array of
 // the callees' symbols, outermost first; what passes build takes that of what it is built for. An
 // operation of the model itself has none.
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 enum { DEEPEST = 64 }; // Calls are no deeper (inline).
 

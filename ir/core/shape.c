@@ -1,5 +1,5 @@
 // Tensor types, taken apart and put together.
-#include "ir/ir.h"
+#include "ir/core/ir.h"
 
 #include <assert.h>
 

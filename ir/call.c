@@ -1,10 +1,10 @@
 // hk.call: checked as the operation that its kernel computes, with the kernel and the sizes that this
 // operation gets.
 #include "ir/accessors.h"
-#include "ir/kernel.h"
+#include "ir/core/kernel.h"
+#include "ir/core/signature.h"
 #include "ir/ops/fused.h"
 #include "ir/ops/rule.h"
-#include "ir/signature.h"
 #include "ir/target/target.h"
 
 enum { ATTRIBUTES_MAX = 24 };
@@ -152,5 +152,13 @@ static bool verify(MlirOperation op) {
            hec_verify_block(op);
 }
 
+// A call costs as much as the operation that it computes.
+static struct hec_cost call_cost(MlirOperation call) {
+    const MlirOperation operation = hec_call_operation(call);
+    const struct hec_cost cost = hec_op_cost(operation);
+    mlirOperationDestroy(operation);
+    return cost;
+}
+
 // What a call may do is told by the operation that it computes: hec_op_traits asks that one.
-const struct hec_traits hec_traits_call = {.pure = true, .verify = verify};
+const struct hec_traits hec_traits_call = {.pure = true, .verify = verify, .cost = call_cost};

@@ -3,10 +3,10 @@
 //
 //   "arena+4096"   "slot @h[i]"   "slot @x[i+1]"   "slot @x[4]"   "slot @logits"
 //   "param @w[i]"  "grad @w"      "ids" "targets" "scale" "auxiliary_scale"   "none"
-#ifndef HECATE_IR_HOME_H
-#define HECATE_IR_HOME_H
+#ifndef HECATE_IR_CORE_HOME_H
+#define HECATE_IR_CORE_HOME_H
 
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 enum hec_home_kind {
     HEC_HOME_NONE, // For results that are no tensors.

@@ -1,5 +1,5 @@
 // The signatures of ops.def, word by word, and the kinds of their attributes.
-#include "ir/signature.h"
+#include "ir/core/signature.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // Homes as text.
-#include "ir/home.h"
+#include "ir/core/home.h"
 
 #include <stdio.h>
 #include <stdlib.h>

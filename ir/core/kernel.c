@@ -1,13 +1,12 @@
 // Kernels by name, and calls of them taken apart.
-#include "ir/kernel.h"
+#include "ir/core/kernel.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ir/accessors.h"
-#include "ir/ops/fused.h"
-#include "ir/signature.h"
+#include "ir/core/signature.h"
 #include "lang/base/arena.h"
 
 static const struct hec_kernel kernels[] = {
@@ -35,6 +34,18 @@ bool hec_kernel_takes_epilogue(const struct hec_kernel *kernel) {
 enum hec_op hec_op_computes(MlirOperation op) {
     const struct hec_kernel *kernel = hec_kernel_of(op);
     return kernel ? kernel->computes : hec_op_of(op);
+}
+
+int hec_fused_runs(int inputs, const MlirValue *input, int32_t length[HEC_FUSED_RUNS]) {
+    int runs = 0;
+    for (int i = 0; i < HEC_FUSED_RUNS; i++) length[i] = 0;
+    for (int i = 0; i < inputs; i++) {
+        const bool same =
+            i > 0 && mlirTypeEqual(mlirValueGetType(input[i]), mlirValueGetType(input[i - 1]));
+        if (!same) runs++;
+        if (runs <= HEC_FUSED_RUNS) length[runs - 1]++;
+    }
+    return runs;
 }
 
 // ---- groups of operands and results: operands of the operation, onto, runs of inputs; results, outputs

@@ -2,10 +2,10 @@
 // Its row says the type: counts are i64, numbers f64, flags i1, pairs array<f64>, texts strings.
 // A word in the place of a number is a string, too: "auto", "auto(1, 2)".
 // A module that lacks a setting has its default.
-#ifndef HECATE_IR_SETTING_H
-#define HECATE_IR_SETTING_H
+#ifndef HECATE_IR_CORE_SETTING_H
+#define HECATE_IR_CORE_SETTING_H
 
-#include "ir/ir.h"
+#include "ir/core/ir.h"
 #include "lang/settings.h"
 
 // The attribute that `text` means: a value as struct hec_setting has it. Rows of other keys are NULL: a string.

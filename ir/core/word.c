@@ -1,4 +1,4 @@
-#include "ir/word.h"
+#include "ir/core/word.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // Settings of a module: hecate.settings, a dictionary of typed attributes.
-#include "ir/setting.h"
+#include "ir/core/setting.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

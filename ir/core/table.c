@@ -1,40 +1,31 @@
 // The op table, from ops.def, and the way from an operation to its row.
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 #include <pthread.h>
 #include <string.h>
 
-#include "ir/kernel.h"
-#include "ir/signature.h"
-
-#define HEC_OP(id, dialect, operands, results, attributes)                                         \
-    extern const struct hec_traits hec_traits_##id;
-#include "ir/ops.def"
-#undef HEC_OP
-
-static const struct hec_traits traits_upstream = {0};
-static const struct hec_traits traits_arith = {.pure = true};
+#include "ir/core/kernel.h"
+#include "ir/core/signature.h"
 
 static const struct hec_op_row rows[HEC_OP_OTHER + 1] = {
 #define HEC_OP(id, dialect, operands, results, attributes)                                         \
-    [HEC_OP_##id] = {#dialect "." #id, operands, results, attributes, &hec_traits_##id},
+    [HEC_OP_##id] = {#dialect "." #id, operands, results, attributes},
 #include "ir/ops.def"
 #undef HEC_OP
     [HEC_OP_FUNC] =
         {"func.func", "", "",
          "sym_name:string function_type:type sym_visibility:string? argument_home:strings? "
-         "arg_attrs:any? res_attrs:any?",
-         &traits_upstream},
-    [HEC_OP_RETURN] = {"func.return", "", "", "", &traits_upstream},
-    [HEC_OP_FUNC_CALL] = {"func.call", "", "", "callee:symbol", &traits_upstream},
-    [HEC_OP_FOR] = {"scf.for", "", "", "home:strings? argument_home:strings?", &traits_upstream},
-    [HEC_OP_SCF_YIELD] = {"scf.yield", "", "", "", &traits_upstream},
-    [HEC_OP_YIELD] = {"vector.yield", "", "", "", &traits_upstream},
-    [HEC_OP_CONSTANT] = {"arith.constant", "", "", "value:any", &traits_arith},
-    [HEC_OP_ADDI] = {"arith.addi", "", "", "overflowFlags:any?", &traits_arith},
-    [HEC_OP_SUBI] = {"arith.subi", "", "", "overflowFlags:any?", &traits_arith},
-    [HEC_OP_MODULE] = {"builtin.module", "", "", "", &traits_upstream},
-    [HEC_OP_OTHER] = {"?", "", "", "", &traits_upstream},
+         "arg_attrs:any? res_attrs:any?"},
+    [HEC_OP_RETURN] = {"func.return", "", "", ""},
+    [HEC_OP_FUNC_CALL] = {"func.call", "", "", "callee:symbol"},
+    [HEC_OP_FOR] = {"scf.for", "", "", "home:strings? argument_home:strings?"},
+    [HEC_OP_SCF_YIELD] = {"scf.yield", "", "", ""},
+    [HEC_OP_YIELD] = {"vector.yield", "", "", ""},
+    [HEC_OP_CONSTANT] = {"arith.constant", "", "", "value:any"},
+    [HEC_OP_ADDI] = {"arith.addi", "", "", "overflowFlags:any?"},
+    [HEC_OP_SUBI] = {"arith.subi", "", "", "overflowFlags:any?"},
+    [HEC_OP_MODULE] = {"builtin.module", "", "", ""},
+    [HEC_OP_OTHER] = {"?", "", "", ""},
 };
 
 // Names to ops, open addressing; filled once, read only afterwards.
@@ -74,16 +65,18 @@ enum hec_op hec_op_of(MlirOperation op) {
     return HEC_OP_OTHER;
 }
 
-// What a call costs is told by the operation that it computes.
-static struct hec_cost call_cost(MlirOperation call) {
-    const MlirOperation operation = hec_call_operation(call);
-    const struct hec_cost cost = hec_op_cost(operation);
-    mlirOperationDestroy(operation);
-    return cost;
+static const struct hec_traits *const *traits_of; // [HEC_OP_OTHER + 1]
+
+void hec_op_use(const struct hec_traits *const traits[]) {
+    __atomic_store_n(&traits_of, traits, __ATOMIC_RELEASE);
+}
+
+const struct hec_traits *hec_traits_of(enum hec_op op) {
+    return __atomic_load_n(&traits_of, __ATOMIC_ACQUIRE)[op];
 }
 
 struct hec_cost hec_op_cost(MlirOperation op) {
-    if (hec_op_is(op, HEC_OP_call)) return call_cost(op);
+    if (hec_op_is(op, HEC_OP_call)) return hec_traits_of(HEC_OP_call)->cost(op);
     const struct hec_traits *traits = hec_op_traits(op);
     if (traits->cost) return traits->cost(op);
     struct hec_cost cost = {0};

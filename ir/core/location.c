@@ -1,5 +1,5 @@
 // Locations: names of values, and where in the source an operation comes from.
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 MlirLocation hec_loc_file(MlirContext c, const char *file, unsigned line, unsigned column) {
     return mlirLocationFileLineColGet(c, HEC_STR(file), line, column);

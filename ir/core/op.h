@@ -1,8 +1,8 @@
 // The op table: the facts of an operation that every stage needs, one row each.
-#ifndef HECATE_IR_OP_H
-#define HECATE_IR_OP_H
+#ifndef HECATE_IR_CORE_OP_H
+#define HECATE_IR_CORE_OP_H
 
-#include "ir/ir.h"
+#include "ir/core/ir.h"
 
 enum hec_op {
 #define HEC_OP(id, dialect, operands, results, attributes) HEC_OP_##id,
@@ -22,7 +22,7 @@ enum hec_op {
     HEC_OP_OTHER, // Anything else; also the number of rows.
 };
 
-struct hec_gradient; // ir/gradient.h
+struct hec_gradient; // ir/core/gradient.h
 
 // Floating-point operations and bytes of one execution.
 struct hec_cost {
@@ -51,19 +51,23 @@ struct hec_traits {
 struct hec_op_row {
     const char *name;                            // "moe.contract"
     const char *operands, *results, *attributes; // As in ops.def.
-    const struct hec_traits *traits;             // Never NULL.
 };
 
-// The row of `op`; the row of HEC_OP_OTHER (no traits set) for unknown operations.
+// The row of `op`; the row of HEC_OP_OTHER for unknown operations.
 const struct hec_op_row *hec_op_row(enum hec_op op);
 enum hec_op hec_op_of(MlirOperation op);
+
+// The traits of an operation, never NULL; none are set for HEC_OP_OTHER. They come from above: hec_ir_context hands
+// over the table, [HEC_OP_OTHER + 1], the same for all contexts. So operations need the core, and it none of them.
+const struct hec_traits *hec_traits_of(enum hec_op op);
+void hec_op_use(const struct hec_traits *const traits[]);
 static inline bool hec_op_is(MlirOperation op, enum hec_op id) {
     return !mlirOperationIsNull(op) && hec_op_of(op) == id;
 }
 // The operation that `op` computes: for an hk.call that of its kernel, for others their own kind.
 enum hec_op hec_op_computes(MlirOperation op);
 static inline const struct hec_traits *hec_op_traits(MlirOperation op) {
-    return hec_op_row(hec_op_computes(op))->traits;
+    return hec_traits_of(hec_op_computes(op));
 }
 
 // The operand that word `index` of ops.def names, one that `op`, or a call of its kernel, may lack; null: it does.

@@ -3,7 +3,7 @@
 // reads rows has it from what it reads, the moment it is built; a slot has it from the value that it keeps,
 // a fetch from its slot. What brings rows back to their tokens has it, too; what it makes is no rows.
 #include "ir/accessors.h"
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 static MlirAttribute of(MlirOperation op) {
     return mlirOperationGetAttributeByName(op, HEC_STR(HEC_ROWS_OF));

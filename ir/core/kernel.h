@@ -4,10 +4,10 @@
 // it may have one operand that result 0 is added to (`onto`), and an epilogue: a region, as that of a
 // moe.fused, whose first argument is a block of result 0 and the others are further operands, its inputs.
 // Its yielded values are further results of the call. The region is empty where there is none.
-#ifndef HECATE_IR_KERNEL_H
-#define HECATE_IR_KERNEL_H
+#ifndef HECATE_IR_CORE_KERNEL_H
+#define HECATE_IR_CORE_KERNEL_H
 
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 enum hec_kernel_types { HEC_KERNEL_NONE, HEC_KERNEL_REAL };
 
@@ -83,5 +83,14 @@ struct hec_choice {
 
 // The kernel for `op` and its sizes. Pure: told by the types and attributes of `op`.
 struct hec_choice hec_choose_kernel(MlirOperation op);
+
+// Runs of neighbouring inputs of one type that moe.fused can have. IRDL wants the operands of a group
+// to be of one type; the attribute operandSegmentSizes says how long each of the groups is. And values
+// that go in or out of it.
+enum { HEC_FUSED_RUNS = 24, HEC_FUSED_VALUES = 64 };
+
+// How many runs `inputs` form, and the length of each; with more than HEC_FUSED_RUNS they cannot be fused
+// in this order.
+int hec_fused_runs(int inputs, const MlirValue *input, int32_t length[HEC_FUSED_RUNS]);
 
 #endif

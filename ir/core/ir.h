@@ -6,8 +6,8 @@
 //
 // Values are named by their location: NameLoc("h", file:line:col), after inlining
 // NameLoc("h", CallSite(file:line:col at NameLoc("attention", file:line:col))).
-#ifndef HECATE_IR_IR_H
-#define HECATE_IR_IR_H
+#ifndef HECATE_IR_CORE_IR_H
+#define HECATE_IR_CORE_IR_H
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -18,11 +18,11 @@
 #include <mlir-c/Diagnostics.h>
 #include <mlir-c/IR.h>
 
-#include "ir/older.h"
+#include "ir/core/older.h"
 
 #define HEC_STR(text) mlirStringRefCreateFromCString(text)
 
-// ---- context (dialect.c)
+// ---- context (ir/context.c, dialect.c)
 
 // A context with builtin, func, scf, arith, vector and our two dialects, unregistered ops refused,
 // threads off. Diagnostics of MLIR go to `report` as "file:line:col", text and severity.

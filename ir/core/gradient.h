@@ -1,8 +1,8 @@
 // Services of the pass that differentiates (passes/differentiate.c) for gradient rules (ir/ops/).
-#ifndef HECATE_IR_GRADIENT_H
-#define HECATE_IR_GRADIENT_H
+#ifndef HECATE_IR_CORE_GRADIENT_H
+#define HECATE_IR_CORE_GRADIENT_H
 
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 struct hec_gradient {
     struct hec_builder *builder; // Inserts at the current point of the backward function.

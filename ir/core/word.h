@@ -1,6 +1,6 @@
 // The words of a signature in ops.def. Knows nothing of MLIR: the generator of accessors reads them, too.
-#ifndef HECATE_IR_WORD_H
-#define HECATE_IR_WORD_H
+#ifndef HECATE_IR_CORE_WORD_H
+#define HECATE_IR_CORE_WORD_H
 
 // One word of operands, results or attributes: name[:kind][?|*].
 struct hec_word {

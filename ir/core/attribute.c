@@ -1,5 +1,5 @@
 // Attributes, symbols and names.
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 #include <assert.h>
 

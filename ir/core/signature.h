@@ -1,9 +1,9 @@
 // The signatures of ops.def, read word by word.
-#ifndef HECATE_IR_SIGNATURE_H
-#define HECATE_IR_SIGNATURE_H
+#ifndef HECATE_IR_CORE_SIGNATURE_H
+#define HECATE_IR_CORE_SIGNATURE_H
 
-#include "ir/ir.h"
-#include "ir/word.h"
+#include "ir/core/ir.h"
+#include "ir/core/word.h"
 
 bool hec_find_word(const char *words, MlirStringRef name, struct hec_word *word);
 

@@ -3,7 +3,7 @@
 #include <mlir/IR/Location.h>
 #include <mlir/IR/Operation.h>
 
-#include "ir/older.h"
+#include "ir/core/older.h"
 
 #define WEAK __attribute__((weak))
 

@@ -1,5 +1,5 @@
 // Building operations.
-#include "ir/op.h"
+#include "ir/core/op.h"
 
 #include <assert.h>
 
@@ -61,7 +61,7 @@ MlirOperation hec_build_inferred(struct hec_builder *b, int op, int operands,
                                  const MlirValue *operand, int attributes,
                                  const MlirNamedAttribute *attribute) {
     const struct hec_op_row *row = hec_op_row(op);
-    assert(row->traits->infer);
+    assert(hec_traits_of(op)->infer);
     const int results = results_named(row->results);
     assert(results <= RESULTS_MAX);
     MlirType type[RESULTS_MAX];
@@ -71,7 +71,7 @@ MlirOperation hec_build_inferred(struct hec_builder *b, int op, int operands,
     }
     const MlirOperation built =
         hec_build_op(b, op, operands, operand, results, type, attributes, attribute);
-    if (!row->traits->infer(built, type)) {
+    if (!hec_traits_of(op)->infer(built, type)) {
         mlirOperationDestroy(built);
         return (MlirOperation){0};
     }

@@ -1,7 +1,7 @@
 // Functions of MLIR's C API that versions before 22 lack, under the names and with the meanings that 22 has. older.cpp
 // defines them there by the C++ classes; with 22 nothing of this is compiled.
-#ifndef HECATE_IR_OLDER_H
-#define HECATE_IR_OLDER_H
+#ifndef HECATE_IR_CORE_OLDER_H
+#define HECATE_IR_CORE_OLDER_H
 
 #ifdef HEC_OLDER_MLIR
 #include <mlir-c/IR.h>

@@ -1,7 +1,7 @@
-// The context, and our dialects: their IRDL definition is generated from ops.def, so that the op
+// Our dialects: their IRDL definition is generated from ops.def, so that the op
 // table and what MLIR checks cannot disagree.
-#include "ir/op.h"
-#include "ir/signature.h"
+#include "ir/core/op.h"
+#include "ir/core/signature.h"
 #include "lang/base/arena.h"
 
 #include <assert.h>
@@ -9,12 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <mlir-c/Dialect/Arith.h>
-#include <mlir-c/Dialect/Func.h>
-#include <mlir-c/Dialect/IRDL.h>
-#include <mlir-c/Dialect/SCF.h>
-#include <mlir-c/Dialect/Vector.h>
 
 static const char *constraint_of(const char *kind) {
     if (!*kind) return "irdl.base \"!builtin.tensor\"";
@@ -61,7 +55,7 @@ static void write_attributes(FILE *out, const char *words) {
 
 // IRDL's variadic operands are all of one type, but those of moe.fused are not. So it has many groups
 // of operands, each for a run of inputs of one type (ir/ops/fused.h), and hk.call, whose epilogue is
-// such a region, has the same behind what its kernel reads (ir/kernel.h).
+// such a region, has the same behind what its kernel reads (ir/core/kernel.h).
 #define RUNS                                                                                       \
     "run0* run1* run2* run3* run4* run5* run6* run7* run8* run9* run10* run11* run12* run13* "     \
     "run14* run15* run16* run17* run18* run19* run20* run21* run22* run23*"
@@ -116,65 +110,6 @@ char *hec_ir_irdl(void) {
     fputs("}\n", out);
     fclose(out);
     return text;
-}
-
-struct reporter {
-    hec_ir_report *report;
-    void *user;
-};
-
-static void append(MlirStringRef text, void *out) {
-    fwrite(text.data, 1, text.length, out);
-}
-
-static MlirLogicalResult on_diagnostic(MlirDiagnostic diagnostic, void *user) {
-    const struct reporter *to = user;
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    if (!out) return mlirLogicalResultFailure();
-    mlirDiagnosticPrint(diagnostic, append, out);
-    fclose(out);
-
-    struct hec_location location;
-    char file[4096] = "";
-    if (hec_loc_resolve(mlirDiagnosticGetLocation(diagnostic), &location)) {
-        snprintf(file, sizeof file, "%.*s", (int)location.file.length, location.file.data);
-    }
-    to->report(to->user, file, location.line, location.column,
-               mlirDiagnosticGetSeverity(diagnostic), text);
-    free(text);
-    for (intptr_t i = 0; i < mlirDiagnosticGetNumNotes(diagnostic); i++) {
-        on_diagnostic(mlirDiagnosticGetNote(diagnostic, i), user);
-    }
-    return mlirLogicalResultSuccess();
-}
-
-MlirContext hec_ir_context(hec_ir_report *report, void *user) {
-    const MlirContext context = mlirContextCreateWithThreading(false);
-    mlirContextSetAllowUnregisteredDialects(context, false);
-    struct reporter *to = hec_checked(malloc(sizeof *to));
-    *to = (struct reporter){report, user};
-    mlirContextAttachDiagnosticHandler(context, on_diagnostic, to, free);
-
-    const MlirDialectHandle handle[] = {
-        mlirGetDialectHandle__func__(),  mlirGetDialectHandle__scf__(),
-        mlirGetDialectHandle__arith__(), mlirGetDialectHandle__vector__(),
-        mlirGetDialectHandle__irdl__(),
-    };
-    for (size_t i = 0; i < sizeof handle / sizeof *handle; i++) {
-        mlirDialectHandleLoadDialect(handle[i], context);
-    }
-    char *irdl = hec_ir_irdl();
-    const MlirModule definition = mlirModuleCreateParse(context, HEC_STR(irdl));
-    if (mlirModuleIsNull(definition) ||
-        mlirLogicalResultIsFailure(mlirLoadIRDLDialects(definition))) {
-        fputs("hecatec: internal error: the dialects' definition does not load\n", stderr);
-        exit(70);
-    }
-    mlirModuleDestroy(definition);
-    free(irdl);
-    return context;
 }
 
 void hec_ir_error(MlirOperation op, const char *format, ...) {
