@@ -7,7 +7,7 @@
 
 // Experts lie where a policy of the planner says, or one of its own, or everywhere.
 #define HPL_POLICY(name, ...) "|" #name
-static const char placements[] = "fssdp|replicate"
+static const char placements[] = "replicate"
 #include "runtime/plan/policies.def"
     ;
 

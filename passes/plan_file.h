@@ -2,7 +2,7 @@
 // hand. JSON:
 //
 //   {"hecate_plan": 1, "world": 8,
-//    "movement": {"policy": "quota", "even": false, "overlap": 3, "slots": 4, ...},
+//    "movement": {"policy": "fssdp", "even": false, "overlap": 3, "slots": 4, ...},
 //    "sets": {"sparse": {"layers": 12, "experts": 64, "owner": [[0, 0, ...], ...],
 //                        "forecast": [[[...], ...], ...]}}}
 //

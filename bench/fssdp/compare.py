@@ -23,9 +23,9 @@ HERE = Path(__file__).resolve().parent
 CLUSTER = HERE.parent / "cluster" / "cluster.sh"
 ENV = dict(os.environ, OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive", CLUSTER=f"f{os.getpid() % 100000}",
            CLUSTER_TIMEOUT="600")
-# When each places experts; quota is what fssdp stands for.
+# When each places experts.
 WHEN = dict(re.findall(r"^HPL_POLICY\((\w+), (\w+)", (HERE.parents[1] / "runtime/plan/policies.def").read_text(), re.MULTILINE))
-POLICIES = ["ep", "fssdp", *(policy for policy in WHEN if policy not in ("ep", "quota"))]
+POLICIES = ["ep", "fssdp", *(policy for policy in WHEN if policy not in ("ep", "fssdp"))]
 QUARTER = ("-D D=128 -D T=344 --set cluster.link.inter.bandwidth=250Mbit/s --set cluster.link.intra.bandwidth=1500MB/s "
            "--set cluster.device.flops=93.2GFLOPS --set cluster.device.bandwidth=9GB/s")
 # What the compiler does for fssdp, one thing at a time left out.

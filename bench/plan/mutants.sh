@@ -84,7 +84,7 @@ mutant bound.c 'bound_test exhaustive_test' 's/\*load = low;/*load = high + 2000
 mutant draft.c policy_test 's/draft->slots_left\[device\]--;//'
 mutant draft.c policy_test 's/== 0) draft->entries_left\[node\]--;/== 0) {}/'
 mutant quota_pack.c quality_test 's/waste < best_waste ||/waste > best_waste ||/'
-mutant policy_quota.c quality_test 's/keep_rows(&q);//'
+mutant policy_fssdp.c quality_test 's/keep_rows(&q);//'
 mutant quota_imports.c quality_test 's/q->rest\[e\] = rows\[e\];/q->rest[e] = -(int64_t)rows[e];/'
 mutant quota_exchange.c quality_test 's/\*better = is_lower(level, x->level);/*better = false;/'
 mutant quota_exchange.c policy_test 's/if (present->holder\[k\] == device) return false;//'

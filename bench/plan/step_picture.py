@@ -26,8 +26,8 @@ def replay():
         def run(*flags):
             return subprocess.run([program, *flags], cwd=folder, check=True, capture_output=True, text=True).stdout
         run("--synthesize=loads", f"--experts={EXPERTS}", "--layers=2", "--iterations=10", *CLUSTER)
-        text = run("loads", *CLUSTER, "--policy=quota", "--print=" + ",".join(STEP.values()))
-        run("loads", *CLUSTER, "--policy=quota", "--csv=steps")
+        text = run("loads", *CLUSTER, "--policy=fssdp", "--print=" + ",".join(STEP.values()))
+        run("loads", *CLUSTER, "--policy=fssdp", "--csv=steps")
         with open(pathlib.Path(folder, "steps")) as steps:
             chosen = next(row for row in csv.DictReader(steps) if STEP.items() <= row.items())
     lines = re.search(r"^loads .*\n((?:\d+: .*\n)+)", text, re.M).group(1).splitlines()

@@ -89,7 +89,7 @@ static bool measure(struct bench *b, int32_t step, double times[PARTS]) {
     struct hpl_work work = {b->memory, b->memory + b->bytes};
     struct hpl_level level;
     const double t0 = now_us();
-    if (hpl_place(hpl_policy_find("quota"), &b->problem, &b->plan, NULL, &work) != HPL_OK)
+    if (hpl_place(hpl_policy_find("fssdp"), &b->problem, &b->plan, NULL, &work) != HPL_OK)
         return false;
     const double t1 = now_us();
     if (hpl_share(&b->topology, &b->plan, &b->exact, SLACK, b->share, &level, &work)) return false;

@@ -30,7 +30,7 @@ enum { LISTED_MAX = 16 };
 
 static bool read_policy(MlirOperation module, struct hec_search *s) {
     const MlirStringRef experts = hec_setting_text(module, HEC_KEY_parallel_experts);
-    char name[HPL_POLICY_NAME] = "quota";
+    char name[HPL_POLICY_NAME] = "fssdp";
     s->base.even = hec_setting_is(module, HEC_KEY_parallel_placement_dispatch, "even");
     if (mlirStringRefEqual(experts, HEC_STR("fssdp"))) {
         if (s->base.even) strcpy(name, "hecate");

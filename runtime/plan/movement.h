@@ -11,7 +11,7 @@ enum hpl_calibrates { HPL_CALIBRATES_NEVER, HPL_CALIBRATES_WORTH, HPL_CALIBRATES
 
 // For all sets, the same on every rank.
 struct hpl_movement {
-    char policy[HPL_POLICY_NAME];  // As hpl_policy_find knows it: "quota". Empty: nothing moves.
+    char policy[HPL_POLICY_NAME];  // As hpl_policy_find knows it: "fssdp". Empty: nothing moves.
     bool even;                     // Rows are split evenly over an expert's holders; else by quota.
     int64_t overlap;               // t: chunks that may enter a node, per layer.
     int64_t slots;                 // m: replicas of a device, per layer.

@@ -1,4 +1,4 @@
-// quota.h: the state of policy quota, shared by its steps (inside the planner only).
+// quota.h: the state of policy fssdp, shared by its steps (inside the planner only).
 #ifndef HECATE_RUNTIME_PLAN_QUOTA_H
 #define HECATE_RUNTIME_PLAN_QUOTA_H
 

@@ -1,4 +1,4 @@
-// quota_exchange.c: step 5 of policy quota, for budgets so tight that packing exceeds the level.
+// quota_exchange.c: step 5 of policy fssdp, for budgets so tight that packing exceeds the level.
 //
 // The flow names the devices that are full and with them the experts that have holders nowhere
 // else. Only one more holder elsewhere can lower the level: a replica on a device that is not full

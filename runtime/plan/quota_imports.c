@@ -1,4 +1,4 @@
-// quota_imports.c: step 1 of policy quota, which chunks each node takes from other nodes.
+// quota_imports.c: step 1 of policy fssdp, which chunks each node takes from other nodes.
 #include "runtime/plan/order.h"
 #include "runtime/plan/quota.h"
 #include "runtime/plan/tally.h"

@@ -1,4 +1,4 @@
-// quota_pack.c: step 3 of policy quota, replicas inside one node.
+// quota_pack.c: step 3 of policy fssdp, replicas inside one node.
 #include "runtime/plan/order.h"
 #include "runtime/plan/quota.h"
 #include "runtime/plan/tally.h"

@@ -19,7 +19,7 @@ enum { RANKS = 2, EXPERTS = 3 };
 
 static const struct hrt_set set = {.name = "sparse", .experts = EXPERTS, .topk = 1, .layers = 1};
 static const struct hpl_movement movement = {
-    .policy = "quota", .slots = 1, .overlap = 1, .window = 1};
+    .policy = "fssdp", .slots = 1, .overlap = 1, .window = 1};
 static const struct hrt_program program = {
     .name = "fuzz", .sets = 1, .set = &set, .world = RANKS, .owned = true, .movement = &movement};
 

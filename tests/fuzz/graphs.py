@@ -30,7 +30,7 @@ PLAIN = {
     "stay": f"{NEEDED},distribute-experts,distribute-dense,select-kernels,place-buffers",
     "move": f"{NEEDED},distribute-experts,distribute-dense,shard,materialize,verify-movement,select-kernels,place-buffers",
 }
-POLICIES = ["fssdp", "ep", "quota", "replicate", "hecate", "fsdp", "flexmoe", "llep"]
+POLICIES = ["fssdp", "ep", "replicate", "hecate", "fsdp", "flexmoe", "llep"]
 WARNINGS = "-Wall -Wextra -Werror"
 CLOSE = {"loss": 1e-9, "cross_entropy": 1e-9, "aux": 1e-9, "grad_norm": 1e-6}  # Relative.
 GRADIENT_SEEDS = (1, 2, 3)  # Beside a kink differences are wrong: a gradient is if it fails with each.

@@ -24,7 +24,7 @@ UNARY = ["silu({})", "gelu({})", "gelu_erf({})", "sigmoid({})", "tanh({})", "rel
          "exp(tanh({}))", "{} * 0.5", "({} + 1)"]
 BINARY = ["{} + {}", "{} + {}", "{} - {}", "{} * {}", "minimum({}, {})", "maximum({}, {})"]
 TWICE = ["sqrt({1} * {1} + 1)", "{0} / ({1} * {1} + 1)", "{0} * silu({1}) - {1}"]
-MOVED = ["fssdp", "ep", "replicate", "quota", "hecate", "fsdp", "flexmoe"]
+MOVED = ["fssdp", "ep", "replicate", "hecate", "fsdp", "flexmoe"]
 
 
 class Body:

@@ -128,7 +128,7 @@ def checkpoint():
     part = {"name": "means.0.safetensors", "bytes": 3, "crc32": "00c0ffee"}
     yield json.dumps({"format": "hecate checkpoint", "version": 1, "step": 3, "ranks": 1, "files": [part],
                       "crc32": "00000000"}).encode()
-    terms = "quota, 1 slots, 1 entries, calibrate 0, window 1, owners change every 0, nodes 0 0, " \
+    terms = "fssdp, 1 slots, 1 entries, calibrate 0, window 1, owners change every 0, nodes 0 0, " \
         "sparse 1 x 3 first owners 0000000000000000"
     sparse = {"owners": [0, 1, 1], "began": [0, 1, 1], "seen": [4], "counts": [1, 2, 3, 4, 5, 6],
               "placed": [{"first": [0, 1, 3, 4], "holder": [0, 0, 1, 1]}]}
@@ -198,7 +198,7 @@ def options():
     yield b"sample\n--load=x\n--prompt\nThe \n--tokens\n20\n--temperature=0.5\n--topk\n4"
     yield b"-S\n-o\n-\n-D\nL=4\n--set\ntrain.steps=10\n--passes=inline,select-kernels(sums=apart)\nm.moe"
     yield b"--compile-from=graph\n--save-temps=t\n-fsanitize=address\n--cc=ccache gcc\n-O2\n-g\nm.mlir"
-    yield b"x.loads\n--policy=quota,ep\n--nodes=2\n--devices=8,4\n--speeds=1\n--costs=1,2,3\n--print=1,0,0"
+    yield b"x.loads\n--policy=fssdp,ep\n--nodes=2\n--devices=8,4\n--speeds=1\n--costs=1,2,3\n--print=1,0,0"
     yield b"--synthesize=x\n--experts=8\n--skew=1.5\n--slots=2\n--calibrate=worth\n--json\n--window=4"
 
 
@@ -208,12 +208,12 @@ def blocking():
 
 
 def movement():
-    movement = {"policy": "quota", "even": False, "overlap": 2, "slots": 1, "calibrate": "worth", "rematerialize": True,
+    movement = {"policy": "fssdp", "even": False, "overlap": 2, "slots": 1, "calibrate": "worth", "rematerialize": True,
                 "window": 5, "reshard_every": 100, "gather_hidden_first": 1, "gather_hidden": 2, "reduce_hidden_first": 0,
                 "reduce_hidden": 1, "row_compute": 10442, "row_send": 2001, "row_cross": 4001, "chunk_send": 16001,
                 "chunk_near": 8001, "grad_send": 32001, "chunk_bytes": 128, "window_bytes": 0}
     sparse = {"layers": 2, "experts": 4, "owner": [[0, 0, 1, 1], [1, 0, 1, 0]]}
-    for policy in ("quota", "hecate", "fsdp"):
+    for policy in ("fssdp", "hecate", "fsdp"):
         movement["policy"] = policy
         yield json.dumps({"hecate_plan": 1, "world": 2, "movement": movement, "sets": {"sparse": sparse}}).encode()
     settings = {"parallel.microbatch": "1"}

@@ -48,7 +48,7 @@ BOUNDS = {"fp64": (1e-12, 1e-12, 1e-12, 1e-12), "fp32": (2e-6, 2e-5, 2e-6, 1e-5)
 
 # Every dimension's first value is what cases have that the others make no difference to.
 DIMENSIONS = {
-    "experts": ["ep", "replicate", "fssdp", *(policy for policy in POLICIES if policy != "ep")],
+    "experts": ["ep", "replicate", *(policy for policy in POLICIES if policy != "ep")],
     "ranks": [2, 4, 8, 1],
     "nodes": [1, 2, 4],
     "dense": ["replicate", "shard"],

@@ -110,7 +110,7 @@ def main():
         with open("run.jsonl", encoding="utf-8") as file:
             lines = [json.loads(line) for line in file]
         run = lines[0]["run"]
-        check((run["ranks"], run["policy"], run["program"]) == (RANKS, "quota", "tiny"), f"the header: {run}")
+        check((run["ranks"], run["policy"], run["program"]) == (RANKS, "fssdp", "tiny"), f"the header: {run}")
         check(run["peak"] > 1e9 and run["sets"]["sparse"] == {"layers": 4, "experts": 8, "topk": 2}, f"the header: {run}")
         check(len(lines) == STEPS, "a line a step")
         for number, line in enumerate(lines, 1):

@@ -123,7 +123,7 @@ static void test_replicas(void **state) {
     struct scene s;
     begin(&s, 1.2);
     const struct hec_phases ep = simulate(&s, "ep", 0, 0);
-    const struct hec_phases none = simulate(&s, "quota", 2, 0), some = simulate(&s, "quota", 2, 3);
+    const struct hec_phases none = simulate(&s, "fssdp", 2, 0), some = simulate(&s, "fssdp", 2, 3);
     assert_true(ep.imbalance > 2);
     assert_true(none.imbalance < ep.imbalance && some.imbalance < 1.1);
     assert_true(none.entries == 0 && some.entries > 0 && some.entries <= 3);
@@ -138,17 +138,17 @@ static void test_windows(void **state) {
     (void)state;
     struct scene s;
     begin(&s, 1.2);
-    const struct hec_phases hidden = simulate(&s, "quota", 2, 3);
+    const struct hec_phases hidden = simulate(&s, "fssdp", 2, 3);
     assert_true(hidden.exposed_us == 0);
     // One of two layers' parameters come again when backward begins.
     near(hidden.exposed_rematerialized_us, hidden.gather_us / 2, 1e-9);
     s.cost.window_us = s.cost.reduce_window_us = s.cost.rematerialize_window_us = 0;
     // The experts of one layer hide the other's: the next one's parameters, the one's above gradients.
-    const struct hec_phases next = simulate(&s, "quota", 2, 3);
+    const struct hec_phases next = simulate(&s, "fssdp", 2, 3);
     near(next.exposed_us, (next.gather_us + next.reduce_us) / 2, 1e-9);
     near(next.exposed_rematerialized_us, 2 * next.gather_us + next.reduce_us, 1e-9);
     s.cost.row_forward_us = s.cost.row_backward_us = 0;
-    const struct hec_phases waited = simulate(&s, "quota", 2, 3);
+    const struct hec_phases waited = simulate(&s, "fssdp", 2, 3);
     near(waited.exposed_us, waited.gather_us + waited.reduce_us, 1e-9);
     near(waited.exposed_rematerialized_us, next.exposed_rematerialized_us, 1e-9);
     near(hec_layer_us(&waited, true) - hec_layer_us(&waited, false), waited.gather_us, 1e-9);

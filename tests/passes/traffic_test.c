@@ -288,15 +288,15 @@ static void owners_of_ours_change_and_others_do_not(void **state) {
         struct layer l;
         int32_t before[EXPERTS];
         double chunks, differ = 0;
-        begin(&l, "quota", sums, 1);
+        begin(&l, "fssdp", sums, 1);
         assert_true(hec_owners_begin(&l.mover, 1));
         memcpy(before, l.owner, sizeof before);
         assert_true(hec_owners_change(&l.mover, 3, &chunks));
         for (int32_t e = 0; e < EXPERTS; e++) differ += before[e] != l.owner[e];
         assert_true(differ > 0);
-        same("quota", "chunks", chunks, differ);
+        same("fssdp", "chunks", chunks, differ);
         const struct carried c = carry(&l, hec_owners_transfer(&l.mover));
-        same("quota", "states", sum(c.got, DEVICES), differ * (owner - gradient));
+        same("fssdp", "states", sum(c.got, DEVICES), differ * (owner - gradient));
         end(&l);
     }
     struct layer l;

@@ -13,7 +13,7 @@ fail() {
 
 rows=$(sed -n 's/^HPL_POLICY(\([^, ]*\),.*/\1/p' "$root/runtime/plan/policies.def" | sort)
 [ "$(echo "$rows" | wc -l)" -ge 11 ] || fail "the table has lost rows: $rows"
-# policy_quota.c has company (quota_*.c), policy.c is the table.
+# policy_fssdp.c has company (quota_*.c), policy.c is the table.
 files=$(ls "$root"/runtime/plan/policy_*.c | sed 's/.*policy_\(.*\)\.c/\1/' | sort)
 [ "$rows" = "$files" ] || fail "rows $rows, files $files"
 

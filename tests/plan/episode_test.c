@@ -82,7 +82,7 @@ static void free_run(struct run *run) {
 static void the_forecast_is_the_rounded_mean(void **state) {
     (void)state;
     struct run *run = new_run();
-    begin(run, "quota", 3);
+    begin(run, "fssdp", 3);
     const uint32_t *forecast = run->episode.forecast;
     assert_false(hpl_episode_forecast(&run->episode, 1));
     assert_int_equal(forecast[0], 0);
@@ -110,7 +110,7 @@ static void plans_are_those_of_the_planner(void **state) {
     for (uint64_t seed = 0; seed < 60; seed++) {
         struct hpl_calibration result;
         static int64_t share[CASE_HOLDERS];
-        begin(run, seed % 2 ? "quota" : "hecate", seed);
+        begin(run, seed % 2 ? "fssdp" : "hecate", seed);
         struct hpl_episode *e = &run->episode;
         struct plan_case *c = run->c;
         assert_int_equal(hpl_episode_plan(e, 1, NULL, &c->plan), HPL_OK);
@@ -139,14 +139,14 @@ static void plans_are_those_of_the_planner(void **state) {
 static void terms(void **state) {
     (void)state;
     struct run *run = new_run();
-    begin(run, "quota", 5);
+    begin(run, "fssdp", 5);
     const struct hpl_episode *e = &run->episode;
     assert_int_equal(e->plan[0].budget.gather_hidden, 1);
     assert_int_equal(e->plan[1].budget.gather_hidden, 2);
     assert_int_equal(e->plan[1].budget.replica_rows, INT32_MAX);
     assert_int_equal(e->late[1].budget.entries, e->experts);
     assert_int_equal(e->late[1].costs.row_compute, 3);
-    const struct hpl_movement never = {.policy = "quota", .slots = 1000};
+    const struct hpl_movement never = {.policy = "fssdp", .slots = 1000};
     assert_true(hpl_episode_move(&run->episode, &never, &(struct hpl_sizes){1000, 2000, 1}));
     assert_int_equal(e->plan[1].budget.slots, e->experts);
     assert_int_equal(e->plan[1].budget.replica_rows, (1024 + 2048) / 4);
@@ -188,7 +188,7 @@ static void owners_follow_placements(void **state) {
 static void owners_spread(void **state) {
     (void)state;
     struct run *run = new_run();
-    begin(run, "quota", 8);
+    begin(run, "fssdp", 8);
     const size_t bytes = LAYERS * (size_t)run->episode.experts * sizeof *run->owner;
     assert_int_equal(hpl_episode_spread(&run->episode, run->next), HPL_OK);
     assert_memory_equal(run->next, run->owner, bytes);

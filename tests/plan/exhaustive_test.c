@@ -1,4 +1,4 @@
-// How far policy quota is from the best plan there is: 4 experts on 4 devices in 2 nodes, every
+// How far policy fssdp is from the best plan there is: 4 experts on 4 devices in 2 nodes, every
 // placement within the budget tried. And the lower bound is one, for every placement.
 #include "runtime/plan/bound.h"
 #include "tests/plan/plan_case.h"
@@ -98,7 +98,7 @@ static void compare(int32_t slots, int32_t entries, double mean, double worst) {
         draw(c, (uint64_t)i, slots, entries);
         const struct result best = search(c);
         struct result got;
-        assert_int_equal(hpl_place(hpl_policy_find("quota"), &c->problem, &c->plan, NULL, &c->work),
+        assert_int_equal(hpl_place(hpl_policy_find("fssdp"), &c->problem, &c->plan, NULL, &c->work),
                          HPL_OK);
         evaluate(c, &c->plan, &got);
         struct hpl_bound bound;

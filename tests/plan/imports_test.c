@@ -1,4 +1,4 @@
-// What policy quota imports, and adds behind the gate, when chunks and rows across nodes have prices.
+// What policy fssdp imports, and adds behind the gate, when chunks and rows across nodes have prices.
 #include "runtime/plan/calibrate.h"
 #include "tests/plan/plan_case.h"
 
@@ -35,7 +35,7 @@ static int64_t rows_to(const struct plan_case *c, const struct hpl_plan *plan, i
 }
 
 static void place(struct plan_case *c) {
-    assert_int_equal(hpl_place(hpl_policy_find("quota"), &c->problem, &c->plan, c->share, &c->work),
+    assert_int_equal(hpl_place(hpl_policy_find("fssdp"), &c->problem, &c->plan, c->share, &c->work),
                      HPL_OK);
 }
 
@@ -107,7 +107,7 @@ static void calibration_weighs_rows_across_nodes(void **state) {
     problem.costs = (struct hpl_costs){.row_compute = 1, .chunk_send = 100, .chunk_near = 1};
     struct hpl_problem weighed = problem;
     hpl_calibration_terms(&problem);
-    const struct hpl_policy *quota = hpl_policy_find("quota");
+    const struct hpl_policy *quota = hpl_policy_find("fssdp");
     assert_int_equal(
         hpl_calibrate(&problem, quota, HPL_SPLIT_QUOTA, false, &after, c->share, &result, &c->work),
         HPL_OK);

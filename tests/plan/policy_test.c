@@ -204,7 +204,7 @@ static void calibration_only_adds(void **state) {
 // hpl_work_bytes promises enough for plan, shares, quotas, bound, calibration and schedule.
 static void the_promised_workspace_suffices(void **state) {
     (void)state;
-    const struct hpl_policy *quota = hpl_policy_find("quota");
+    const struct hpl_policy *quota = hpl_policy_find("fssdp");
     struct plan_case *c = case_new();
     static struct hpl_transfer transfers[CASE_HOLDERS * HPL_SEGMENTS_MAX];
     static uint32_t rows[CASE_HOLDERS];
@@ -290,7 +290,7 @@ int main(void) {
         }
     }
     tests[count++] = (struct CMUnitTest)cmocka_unit_test_prestate(calibration_only_adds,
-                                                                  (void *)hpl_policy_find("quota"));
+                                                                  (void *)hpl_policy_find("fssdp"));
     tests[count++] = (struct CMUnitTest)cmocka_unit_test_prestate(
         calibration_only_adds, (void *)hpl_policy_find("hecate"));
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(the_promised_workspace_suffices);

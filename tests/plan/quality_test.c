@@ -56,17 +56,17 @@ static struct summary reach(const char *policy, const struct setting *setting) {
 static void quota_is_balanced_and_near(void **state) {
     (void)state;
     struct setting setting = setting_of(2, 4);
-    struct summary got = reach("quota", &setting);
+    struct summary got = reach("fssdp", &setting);
     assert_true(got.mean <= 1.012 && got.worst <= 1.05);
     assert_true(got.cross <= 1.01 * got.cross_bound);
     assert_true(got.intra <= 0.42);
     setting = setting_of(4, 8);
-    got = reach("quota", &setting);
+    got = reach("fssdp", &setting);
     assert_true(got.mean <= 1.0101 && got.worst <= 1.0101);
     assert_true(got.cross <= 1.01 * got.cross_bound);
     assert_true(got.intra <= 0.28);
     setting = setting_of(1, 4);
-    got = reach("quota", &setting);
+    got = reach("fssdp", &setting);
     assert_true(got.mean <= 1.015);
 }
 
@@ -75,7 +75,7 @@ static void quota_without_slack_reaches_the_mean(void **state) {
     (void)state;
     struct setting setting = setting_of(4, 8);
     setting.budget.slack = 0;
-    assert_true(reach("quota", &setting).mean <= 1.0001);
+    assert_true(reach("fssdp", &setting).mean <= 1.0001);
 }
 
 // An older forecast, and what is left spent after the gate.
@@ -84,9 +84,9 @@ static void calibration_repairs_an_old_forecast(void **state) {
     struct setting setting = setting_of(2, 4);
     setting.forecast_age = 3;
     setting.window = 4;
-    const struct summary before = reach("quota", &setting);
+    const struct summary before = reach("fssdp", &setting);
     setting.calibrate = setting.calibrate_always = true;
-    const struct summary after = reach("quota", &setting);
+    const struct summary after = reach("fssdp", &setting);
     assert_true(before.mean >= 1.03);
     assert_true(after.mean <= 1.02 && after.mean < before.mean);
 }
@@ -97,7 +97,7 @@ static void rivals_rank_as_recorded(void **state) {
     struct setting two = setting_of(2, 4), four = setting_of(4, 16);
     const double ep = reach("ep", &two).mean, smartmoe = reach("smartmoe", &two).mean;
     const double eplb = reach("eplb", &two).mean, llep = reach("llep", &two).mean;
-    const double hecate = reach("hecate", &four).mean, quota = reach("quota", &two).mean;
+    const double hecate = reach("hecate", &four).mean, quota = reach("fssdp", &two).mean;
     assert_true(quota < llep && llep < ep);
     assert_true(quota < eplb && eplb < smartmoe);
     assert_true(quota < hecate && hecate < smartmoe && smartmoe <= ep * 1.001);

@@ -27,7 +27,7 @@ column() {
 }
 
 run() {
-    "$replay" "$loads" --policy=quota "$@" >"$work/table"
+    "$replay" "$loads" --policy=fssdp "$@" >"$work/table"
 }
 
 run --slots=2 --entries=4

@@ -40,25 +40,25 @@ count=$("$replay" --list-policies | wc -l)
     --early=0 >/dev/null
 
 # Compressed loads say the same as plain ones, and so does a second run, times aside.
-"$replay" "$work/a.loads" --policy=quota --devices=3 --csv="$work/a.csv" >/dev/null
-"$replay" "$work/b.loads.zst" --policy=quota --devices=3 --csv="$work/b.csv" >/dev/null
+"$replay" "$work/a.loads" --policy=fssdp --devices=3 --csv="$work/a.csv" >/dev/null
+"$replay" "$work/b.loads.zst" --policy=fssdp --devices=3 --csv="$work/b.csv" >/dev/null
 cut -d, -f1-16 "$work/a.csv" >"$work/a.cut"
 cut -d, -f1-16 "$work/b.csv" | cmp - "$work/a.cut" || fail "two runs differ"
 [ "$(wc -l <"$work/a.csv")" -eq 13 ] || fail "3 iterations, 2 layers, 2 forecasts: 12 samples"
 
-# ep is the worst and quota near the mean; fsdp moves nothing between devices.
-awk '$1 == "quota" && $4 > 1.05 { exit 1 } $1 == "ep" && $4 < 1.2 { exit 1 }
+# ep is the worst and fssdp near the mean; fsdp moves nothing between devices.
+awk '$1 == "fssdp" && $4 > 1.05 { exit 1 } $1 == "ep" && $4 < 1.2 { exit 1 }
      $1 == "fsdp" && $11 != "0.00%" { exit 1 }' "$work/table" || fail "implausible: $(cat "$work/table")"
 
 for flags in --forecast-age=1 --calibrate=always --calibrate=worth --dispatch=quota --reshard=2 \
     "--window-bytes=1000 --chunk-bytes=400"; do
-    "$replay" "$work/a.loads" --policy=hecate,quota --devices=3 $flags >/dev/null || fail "$flags"
+    "$replay" "$work/a.loads" --policy=hecate,fssdp --devices=3 $flags >/dev/null || fail "$flags"
 done
-"$replay" "$work/a.loads" --policy=ep,quota --devices=3 --json --svg="$work/p.svg" >"$work/json"
+"$replay" "$work/a.loads" --policy=ep,fssdp --devices=3 --json --svg="$work/p.svg" >"$work/json"
 grep -q '"max_over_mean"' "$work/json" || fail "no figures in the JSON"
 grep -q '</svg>' "$work/p.svg" || fail "no picture"
 
-"$replay" "$work/a.loads" --policy=quota --devices=3 --print=1,1,2 >"$work/step"
+"$replay" "$work/a.loads" --policy=fssdp --devices=3 --print=1,1,2 >"$work/step"
 for form in topology loads plan route schedule; do
     [ "$(grep -c "^$form " "$work/step")" -eq 1 ] || fail "no $form in --print"
 done

@@ -50,7 +50,7 @@ static void parts_are_those_of_all_quotas(void **state) {
     (void)state;
     struct plan_case *c = case_new();
     struct arrays *part = malloc(sizeof *part), *wanted = malloc(sizeof *wanted);
-    const char *const policies[] = {"quota", "hecate", "eplb", "ep"};
+    const char *const policies[] = {"fssdp", "hecate", "eplb", "ep"};
     int32_t compared = 0;
     assert_true(part && wanted);
     for (uint64_t seed = 0; seed < CASES; seed++) {

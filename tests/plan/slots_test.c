@@ -60,7 +60,7 @@ static void no_plan_needs_more_slots(void **state) {
 
 static void bytes_follow_from_slots(void **state) {
     (void)state;
-    struct hpl_slots_request request = {.policy = hpl_policy_find("quota"),
+    struct hpl_slots_request request = {.policy = hpl_policy_find("fssdp"),
                                         .experts = 64,
                                         .devices = 32,
                                         .layers = 12,

@@ -36,7 +36,7 @@ static void topologies_read_back(struct plan_case *c) {
 static void plans_read_back(struct plan_case *c, int32_t places) {
     int32_t first[CASE_EXPERTS + 1], holder[CASE_HOLDERS], line;
     struct hpl_plan back = {0, CASE_HOLDERS, first, holder};
-    assert_int_equal(hpl_place(hpl_policy_find("quota"), &c->problem, &c->plan, NULL, &c->work),
+    assert_int_equal(hpl_place(hpl_policy_find("fssdp"), &c->problem, &c->plan, NULL, &c->work),
                      HPL_OK);
     hpl_print_plan(&c->plan, text_a, TEXT);
     rotate_lines(text_a, text_b, places);
@@ -142,7 +142,7 @@ static void broken_text_is_never_trusted(void **state) {
     (void)state;
     struct plan_case *c = case_new();
     case_draw(c, 9);
-    hpl_place(hpl_policy_find("quota"), &c->problem, &c->plan, NULL, &c->work);
+    hpl_place(hpl_policy_find("fssdp"), &c->problem, &c->plan, NULL, &c->work);
     const size_t length = hpl_print_plan(&c->plan, text_a, TEXT);
     uint64_t random = 1;
     int32_t first[CASE_EXPERTS + 1], holder[CASE_HOLDERS], line;

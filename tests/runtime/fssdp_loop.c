@@ -86,7 +86,7 @@ int main(int argc, char **argv) {
                                     .calibrate = differs("calibrated") ? HPL_CALIBRATES_ALWAYS
                                                                        : HPL_CALIBRATES_NEVER,
                                     .reshard_every = differs("owners") ? PLANTED : 0};
-    strcpy(movement.policy, run.what ? "quota" : "fsdp");
+    strcpy(movement.policy, run.what ? "fssdp" : "fsdp");
     ranks_open(&comm, NULL);
     moving_open(&m, &comm, &movement,
                 (struct moving_sizes){.experts = EXPERTS,

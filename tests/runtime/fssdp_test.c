@@ -364,7 +364,7 @@ static void every_policy(void **state) {
 
 static void calibration_and_even_split(void **state) {
     (void)state;
-    const char *const policies[] = {"quota", "hecate"};
+    const char *const policies[] = {"fssdp", "hecate"};
     for (int i = 0; i < 8; i++) {
         const enum hpl_calibrates calibrate = i & 1 ? HPL_CALIBRATES_ALWAYS : HPL_CALIBRATES_WORTH;
         train((struct shape){policies[i & 4 ? 1 : 0], EXPERTS_MAX, 2, EXPERTS_MAX, i & 2, i & 2,
@@ -375,7 +375,7 @@ static void calibration_and_even_split(void **state) {
 
 static void no_slots_no_entries_all_slots(void **state) {
     (void)state;
-    const char *const policies[] = {"quota", "hecate"};
+    const char *const policies[] = {"fssdp", "hecate"};
     for (int i = 0; i < 2; i++) {
         const int64_t most[][2] = {{0, 4}, {2, 0}, {EXPERTS_MAX, EXPERTS_MAX}};
         for (int k = 0; k < 3; k++)
@@ -389,7 +389,7 @@ static void no_slots_no_entries_all_slots(void **state) {
 static void the_first_iteration_has_replicas_only_with_a_profile(void **state) {
     (void)state;
     const struct hpl_movement movement = {
-        .policy = "quota", .overlap = EXPERTS_MAX, .slots = 2, .window = 3};
+        .policy = "fssdp", .overlap = EXPERTS_MAX, .slots = 2, .window = 3};
     static uint32_t forecast[LAYERS * 8 * EXPERTS_MAX];
     struct moving m;
     CHECK(comm.size <= 8);

@@ -81,7 +81,7 @@ static void experts_take_counts_plans_and_lists(void **state) {
     static struct moving m;
     struct hrt_comm comm = ranks_of_a_cluster();
     const struct hpl_movement movement = {
-        .policy = "quota", .overlap = 8, .slots = SLOTS, .window = 2};
+        .policy = "fssdp", .overlap = 8, .slots = SLOTS, .window = 2};
     (void)state;
     const double since = taken();
     moving_open(&m, &comm, &movement,

@@ -51,7 +51,7 @@ REPLAY = ["--policy", "--nodes", "--devices", "--speeds", "--slots", "--entries"
           "--reshard", "--costs", "--early", "--json", "--print", "--csv", "--svg", "--picture-layer", "--experts", "--layers",
           "--iterations", "--microbatches", "--rows", "--skew", "--drift", "--bias", "--seed", "--list-policies", "--help"]
 WORDS = ["text", "model.moe", "weights.st", "loads", "nothing", "/", ".", "..", "/dev/null", "/dev/full", "a/b", "auto", "none", "graph",
-         "quota", "all", "L=1", "T=0", "=", "x=y", "train.steps=2", "ids:loads", "zipf:1.5", "trace:loads", "balanced", "zipf:-1",
+         "fssdp", "all", "L=1", "T=0", "=", "x=y", "train.steps=2", "ids:loads", "zipf:1.5", "trace:loads", "balanced", "zipf:-1",
          "zipf:x", "model", "memory", "plan", "always", "never", "llmc", "bytes", "1,0,0", "0,0", "8,8,4", "text*", "[", "~", "$HOME",
          "*", "?" * 50, "inline", "inline,", "inline(", "a(b=c)", "cpu", "cuda", "native", "x86-64-v3", "address", "gcc", "gcc -O0"]
 # The file behind it is replaced, as asked, where no input has that name.
@@ -102,7 +102,7 @@ def commands(trial):
     if command == "cc":
         return [tools.hecatec, "-w", "-O0", "-o", "m", "model.moe"], 1
     if command == "replay":
-        return [tools.replay, "loads", "--policy=quota,ep", "--nodes=1", "--devices=1"], 1
+        return [tools.replay, "loads", "--policy=fssdp,ep", "--nodes=1", "--devices=1"], 1
     if command == "ranks" and random.random() < 0.5:
         return [fixtures.two(tools), "train", *RIGHT["train"]], 2
     command = "train" if command == "ranks" else command
@@ -218,7 +218,7 @@ def paths(trial):
         words = [fixtures.one(tools), "train", *RIGHT["train"][2:], "--data", put("", "text"), "--load", put(".w", "weights.st"),
                  "--save", prefix + name + "s", "--log", prefix + name + "l"]
     elif chosen == 3:
-        words = [tools.replay, put("", "loads"), "--policy=quota", "--devices=1", "--nodes=1", f"--json={prefix}{name}j"]
+        words = [tools.replay, put("", "loads"), "--policy=fssdp", "--devices=1", "--nodes=1", f"--json={prefix}{name}j"]
     else:
         program = folder / name
         os.link(fixtures.one(tools), program)
@@ -260,7 +260,7 @@ def options_of(trial):
             words = [word for word in words if word not in ("-g",)]
             words.insert(0, tools.hecatec)
         elif chosen == "replay":
-            begin = random.choice([["loads", "--policy=quota", "--nodes=1", "--devices=2"], ["loads"], ["--synthesize=drawn"], []])
+            begin = random.choice([["loads", "--policy=fssdp", "--nodes=1", "--devices=2"], ["loads"], ["--synthesize=drawn"], []])
             words = [tools.replay, *begin, *options(random, REPLAY)]
         else:
             words = [fixtures.one(tools), chosen, *RIGHT[chosen], *options(random, PROGRAM[chosen])]

@@ -79,7 +79,7 @@ def compiler_case(trial):
 def replay_case(trial):
     """hecate-replay."""
     outputs = [["--json=OUT"], ["--csv=OUT"], ["--svg=OUT"]]
-    return [trial.tools.replay, "IN", "--policy=quota", "--nodes=1", "--devices=1", *trial.random.choice(outputs)], {}, "loads"
+    return [trial.tools.replay, "IN", "--policy=fssdp", "--nodes=1", "--devices=1", *trial.random.choice(outputs)], {}, "loads"
 
 
 def ranks_case(trial):

@@ -11,13 +11,13 @@ HECATEC = ["hecatec", EXAMPLES / "gpt-moe-s.moe", f"--cluster={EXAMPLES / 'clust
 
 # Policy, what is given it besides its own plan, and other values of its keys.
 CASES = [
-    ("quota", {}, {"window_bytes": 20000000, "row_cross": 10**10, "chunk_send": 1, "chunk_near": 1, "grad_send": 1,
+    ("fssdp", {}, {"window_bytes": 20000000, "row_cross": 10**10, "chunk_send": 1, "chunk_near": 1, "grad_send": 1,
                    "overlap": 1, "slots": 1, "window": 1, "reshard_every": 1, "even": True, "calibrate": "never", "policy": "hecate"}),
-    ("quota", {"overlap": 64, "gather_hidden": 0, "reduce_hidden": 0, "gather_hidden_first": 0, "reduce_hidden_first": 0,
+    ("fssdp", {"overlap": 64, "gather_hidden": 0, "reduce_hidden": 0, "gather_hidden_first": 0, "reduce_hidden_first": 0,
                "row_cross": 10**7},
      {"gather_hidden": 10**6, "reduce_hidden": 10**6, "gather_hidden_first": 10**6, "reduce_hidden_first": 10**6}),
     ("fastermoe", {}, {"row_compute": 10**9, "row_send": 10**9}),
-    ("quota", {"slots": 1, "rematerialize": True}, {"rematerialize": False}),
+    ("fssdp", {"slots": 1, "rematerialize": True}, {"rematerialize": False}),
 ]
 OTHERS = {"chunk_bytes"}  # The program's own: a plan that has another is refused.
 

@@ -1,6 +1,6 @@
 // Heads of runs, their settings, and curves of all steps.
 
-const policies = { fssdp: "FSSDP", quota: "FSSDP", hecate: "FSSDP of the paper", ep: "expert parallelism", replicate: "every rank has all experts", none: "one rank" };
+const policies = { fssdp: "FSSDP", hecate: "FSSDP of the paper", ep: "expert parallelism", replicate: "every rank has all experts", none: "one rank" };
 const runOf = (i) => runs[i].run || {};
 const policy = (i) => policies[runOf(i).policy] || runOf(i).policy || "";
 const distinct = (list) => new Set(list).size === list.length;

@@ -1,4 +1,4 @@
-// quota: replicas under budgets, topology first (ours; docs/planner.md).
+// fssdp: replicas under budgets, topology first (ours; docs/planner.md).
 //
 //   1. imports   each node takes the chunks of other nodes that most of its own rows ask for
 //   2. nodes     how many rows of each expert every node computes: exact shares, nodes as devices
@@ -251,7 +251,7 @@ static void count_entered(struct hpl_quota *q) {
     }
 }
 
-enum hpl_status hpl_place_quota(const struct hpl_problem *problem, struct hpl_plan *plan,
+enum hpl_status hpl_place_fssdp(const struct hpl_problem *problem, struct hpl_plan *plan,
                                 int64_t *share, struct hpl_work *work) {
     (void)share;
     struct hpl_quota q = {.problem = problem};
