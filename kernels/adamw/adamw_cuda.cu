@@ -35,14 +35,8 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     adamw(float *param, hk_bf16 *rounded, float *grad, float *mean, float *variance,
           int64_t vectors, factors f, const hk_clipped *clipped) {
     typedef hkc_vector<float, W> values;
-#if HKC_FAULT == 2 // race: the last vector of a block is the next one's first.
-    const int64_t v = (int64_t)blockIdx.x * (WIDE_THREADS - 1) + threadIdx.x;
-#else
     const int64_t v = (int64_t)blockIdx.x * WIDE_THREADS + threadIdx.x;
-#endif
-#if HKC_FAULT != 1 // asan: threads behind the last element go on.
     if (v >= vectors) return;
-#endif
     if (clipped) {
         if (clipped->stopped == HK_STEP_SKIPPED) ((values *)grad)[v] = {};
         if (clipped->stopped) return;
@@ -56,9 +50,6 @@ __global__ void __launch_bounds__(WIDE_THREADS)
         s.at[i] = f.beta2 * s.at[i] + f.rest2 * (scaled * scaled);
         p.at[i] = f.keep * p.at[i] - f.step * (m.at[i] / (f.spread * sqrtf(s.at[i]) + f.eps));
         g.at[i] = 0;
-#if HKC_FAULT == 3 // plain: the gradient stays.
-        g.at[i] = ((const values *)grad)[v].at[i];
-#endif
     }
     ((values *)param)[v] = p;
     if (rounded) {

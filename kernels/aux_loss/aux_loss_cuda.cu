@@ -13,23 +13,17 @@ __global__ void __launch_bounds__(BLOCK)
              double factor) {
     HKC_SHARED(memory);
     double sum = 0;
-    count -= HKC_FAULT == 1; // plain: the last expert of the last sequence is left out.
     for (int64_t i = threadIdx.x; i < count; i += BLOCK) {
         sum += (double)means[i] * (double)fractions[i];
     }
     sum = block_sum(sum, (double *)memory);
-#if HKC_FAULT == 2 // race: every thread writes the loss.
-    loss[0] = (float)(factor * sum);
-#else
     if (threadIdx.x == 0) loss[0] = (float)(factor * sum);
-#endif
 }
 
 __global__ void __launch_bounds__(GRAD_BLOCK)
     aux_loss_grad(float *dmeans, const float *dloss, const float *fractions, int64_t count,
                   double factor) {
     const int64_t i = (int64_t)blockIdx.x * GRAD_BLOCK + threadIdx.x;
-    count += HKC_FAULT == 3; // plain: a thread too many has something to do.
     if (i < count) dmeans[i] = (float)((double)dloss[0] * factor * (double)fractions[i]);
 }
 

@@ -10,21 +10,11 @@ using namespace hkc;
 template <int W>
 __global__ void __launch_bounds__(WIDE_THREADS)
     round_values(hk_bf16 *to, const float *from, int64_t vectors) {
-#if HKC_FAULT == 2 // race: the last vector of a block is the next one's first.
-    const int64_t v = (int64_t)blockIdx.x * (WIDE_THREADS - 1) + threadIdx.x;
-#else
     const int64_t v = (int64_t)blockIdx.x * WIDE_THREADS + threadIdx.x;
-#endif
-#if HKC_FAULT != 1 // plain: threads behind the last value round, too.
     if (v >= vectors) return;
-#endif
     const hkc_vector<float, W> read = ((const hkc_vector<float, W> *)from)[v];
     hkc_vector<hk_bf16, W> out;
     for (int i = 0; i < W; i++) out.at[i] = hk_bf16_round(read.at[i]);
-#if HKC_FAULT == 3 // plain: what is cut off is lost.
-    for (int i = 0; i < W; i++)
-        out.at[i].bits = (uint16_t)((uint32_t)__float_as_int(read.at[i]) >> 16);
-#endif
     ((hkc_vector<hk_bf16, W> *)to)[v] = out;
 }
 

@@ -21,22 +21,12 @@ __global__ void __launch_bounds__(WARPS * 32)
     copy_rows(hk_rows to, hk_rows from, int count, int width) {
     const int lane = (int)threadIdx.x % 32;
     const int i = (int)(blockIdx.x * WARPS + threadIdx.x / 32);
-#if HKC_FAULT == 1 // plain: the row behind the last one is copied, too.
-    if (i > count) return;
-#else
     if (i >= count) return;
-#endif
     const int there = number_of(to.at, i), here = number_of(from.at, i);
     T *row = (T *)(to.rows + there / to.share * (int64_t)to.stride);
-#if HKC_FAULT == 2 // plain: a token's rows are taken for its top-k choices.
-    const T *source = (const T *)(from.rows + here * (int64_t)from.stride);
-#else
     const T *source = (const T *)(from.rows + here / from.share * (int64_t)from.stride);
-#endif
     for (int v = lane; v < width; v += 32) row[v] = source[v];
-#if HKC_FAULT != 3 // race: all lanes write the weight.
     if (lane != 0) return;
-#endif
     if (!to.gates || !from.gates) return;
     *(float *)(to.gates + there * (int64_t)to.gate_stride) =
         *(const float *)(from.gates + here * (int64_t)from.gate_stride);

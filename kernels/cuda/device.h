@@ -1,9 +1,6 @@
 // device: all that the kernels in *_cuda.cu include. nvcc finds NVIDIA's headers here; g++, which builds the same
 // files for tests on a CPU, finds an emulator of what they name (tests/simt). What CUDA C++ has no name for is a
 // function here or in instructions.h with two bodies.
-//
-// HKC_FAULT: 0, or the number of a fault that a test plants in a kernel to see that it would be found, see
-// tests/simt/README.md.
 #ifndef HECATE_KERNELS_CUDA_DEVICE_H
 #define HECATE_KERNELS_CUDA_DEVICE_H
 
@@ -22,10 +19,6 @@
 
 #include "kernels/bf16.h"
 #include "kernels/cuda/lane.h"
-
-#ifndef HKC_FAULT
-#define HKC_FAULT 0
-#endif
 
 // The architectures of this build; see lane.h.
 #ifndef HKC_ARCHITECTURES
@@ -134,9 +127,7 @@ template <class T> HKC_DEVICE T warp_max(T value) {
 template <class T> HKC_DEVICE T block_sum(T value, T *parts) {
     value = warp_sum(value);
     if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
-#if HKC_FAULT != 4 // race of rmsnorm: sums of warps are read before they are written.
     __syncthreads();
-#endif
     T sum = parts[0];
     for (int i = 1; i < (int)blockDim.x / 32; i++) sum += parts[i];
     return sum;

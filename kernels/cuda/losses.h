@@ -23,23 +23,14 @@ HKC_DEVICE float block_log_sum_exp(const T *row, int64_t vocabulary, float facto
         float own = read.at[0];
         for (int i = 1; i < W; i++) own = fmaxf(own, read.at[i]);
         if (own > most) {
-#if HKC_FAULT != 2 // plain of cross_entropy: sums stay at the old maximum.
             sum *= expf(most - own);
-#endif
             most = own;
         }
         for (int i = 0; i < W; i++) sum += expf(read.at[i] - most);
     }
     const float all = block_max(most, numbers);
-#if HKC_FAULT == 3 // plain of cross_entropy: a maximum that is not its own.
-    most = all;
-#endif
     if (most > -INFINITY) sum *= expf(most - all); // A thread that has read nothing has sum 0.
-#if HKC_FAULT == 1 // race of cross_entropy: sums where maxima are still read.
-    sum = block_sum(sum, numbers);
-#else
     sum = block_sum(sum, numbers + 32);
-#endif
     return all + logf(sum);
 }
 

@@ -153,8 +153,7 @@ template <class T> struct result {
 // the first of the i-th ones. Values in memory are read at once: one wait for memory, not COUNT.
 template <int N, int COUNT, int STEP, class T>
 HKC_DEVICE void write(const result<T> &out, int row, int column, int apart, const float *value) {
-    const int end = out.rows + (HKC_FAULT == 3); // plain of grouped: a row too many is written.
-    if (row >= end) return;
+    if (row >= out.rows) return;
     T *to = out.at + row * out.stride + column;
     const int left = out.columns - column;
     if (out.wide || N == 1) { // Then columns end with the N-th neighbour, or before the first.
@@ -201,7 +200,7 @@ template <class T> struct pairs {
 template <int N, class T>
 HKC_DEVICE void write_pair(const pairs<T> &out, int row, int column, const float *ab,
                            const float *ac) {
-    const int left = out.columns - column + (HKC_FAULT == 9); // plain of swiglu: one column more.
+    const int left = out.columns - column;
     if (row >= out.rows || left <= 0) return;
     const int64_t at = row * out.stride + column;
     const float scale = out.scale[row];
@@ -248,23 +247,17 @@ HKC_DEVICE void compute_tile(unsigned char *memory, const operand<typename U::va
     };
     for (int s = 0; s < AHEAD; s++) fetch();
     for (int left_over = terms; left_over > 0; left_over -= DEPTH<U>) {
-#if HKC_FAULT != 1 // plain of grouped: sums begin before their operands are there.
         copy_wait<AHEAD - 1>();
-#endif
         // All but UNDER_WAY steps: the stage of the last one that is finished is what is fetched next.
         sum.template finish<U::UNDER_WAY>();
-#if HKC_FAULT != 2 // race of grouped: others have not waited for their copies.
         __syncthreads();
-#endif
         sum.add(memory + from, memory + from + LEFT_BYTES<U>);
         fetch();
         from = from == SHARED_BYTES<U> - STAGE_BYTES<U> ? 0 : from + STAGE_BYTES<U>;
     }
     copy_wait<0>();
     sum.template finish<0>();
-#if HKC_FAULT != 6 // race of products_bf16: others still read.
     __syncthreads();
-#endif
     sum.store(out);
 }
 

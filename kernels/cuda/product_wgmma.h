@@ -54,10 +54,6 @@ template <int COLUMNS_OF_TILE>
 template <major LEFT, major RIGHT, int H>
 struct wgmma_async<COLUMNS_OF_TILE>::sums {
     static constexpr int COLUMNS = H == 128 ? WIDTH : WIDTH / 2, APART = COLUMNS / 16;
-    static constexpr int LATE =
-        HKC_FAULT == 12; // plain of products_bf16: so they are in wide tiles.
-    static constexpr int SWAPPED =
-        HKC_FAULT == 13; // plain of products_bf16: 128 columns, by others.
     float sum[COLUMNS / 2];
 
     // The warpgroup, by a shuffle: so the compiler knows that the whole warp agrees.
@@ -73,9 +69,7 @@ struct wgmma_async<COLUMNS_OF_TILE>::sums {
         const uint32_t number = (uint32_t)group();
         const uint32_t a = shared_address(left) + (H == 128 ? number * HALF : 0);
         const uint32_t b = shared_address(right) + (H == 128 ? 0 : number * (COLUMNS / 64) * HALF);
-#if HKC_FAULT != 11 // plain of products_bf16: sums begin before their registers are written.
         wgmma_fence();
-#endif
 #pragma unroll
         for (uint32_t k = 0; k < DEPTH<wgmma_async> / 16; k++) {
             wgmma<LEFT, RIGHT>(sum, wgmma_operand(a + k * TERMS_BYTES<LEFT>, HALF),
@@ -86,12 +80,8 @@ struct wgmma_async<COLUMNS_OF_TILE>::sums {
 
     // Also makes this thread's copies visible to the next wgmma.
     template <int LEFT_OVER> HKC_DEVICE void finish() {
-#if HKC_FAULT != 10 // race of products_bf16: what stores have written may not be there yet.
         async_fence();
-#endif
-#if HKC_FAULT != 4 // plain of products_bf16: operands are overwritten while they are multiplied.
-        wgmma_wait<LEFT_OVER *(1 + LATE)>();
-#endif
+        wgmma_wait<LEFT_OVER>();
     }
 
     template <class OUT> HKC_DEVICE void store(const result<OUT> &out) {
@@ -102,7 +92,7 @@ struct wgmma_async<COLUMNS_OF_TILE>::sums {
 #pragma unroll
         for (int i = 0; i < 2 * COLUMNS; i += 64) { // Of one of the two rows: registers are few.
             const int half = i / COLUMNS, j = i % COLUMNS;
-            const float *const from = sum + (COLUMNS == 256 ? j ^ SWAPPED * 128 : j) / 2 + half * 2;
+            const float *const from = sum + j / 2 + half * 2;
             if constexpr (BF16) {
                 float all[16];
                 take_neighbours(all, from, lane);

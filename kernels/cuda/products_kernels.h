@@ -46,13 +46,10 @@ constexpr int SHARED_WITH_LIST = SHARED_BYTES<U> +
 template <class U>
 HKC_DEVICE void list_rows(unsigned char *memory, const products &p, int first, int count, int all) {
     int32_t *list = list_in<U>(memory);
-    const int end = count - (HKC_FAULT == 8); // plain of gathered: the last row is not listed.
     for (int i = thread(); i < all; i += U::THREADS) {
-        list[i] = i < end ? p.pair[first + i] / (int)p.picks : 0;
+        list[i] = i < count ? p.pair[first + i] / (int)p.picks : 0;
     }
-#if HKC_FAULT != 7 // race of gathered: the list is read before it is written.
     __syncthreads();
-#endif
 }
 
 // A walk through the tiles of all groups. Sizes and counts of tiles fit into int: registers are dear here.
@@ -120,10 +117,7 @@ HKC_DEVICE operand<T> rows_in(unsigned char *memory, const products &p, const ti
                               const T *left, int64_t terms) {
     if (G != NEITHER) list_rows<U>(memory, p, t.row, t.rows, HEIGHT);
     const int64_t first = t.row * terms;
-    const bool narrow = HKC_FAULT == 14; // plain of far: in 32 bits.
-    return {left + (G != NEITHER ? 0
-                    : narrow     ? (int)first
-                                 : first),
+    return {left + (G != NEITHER ? 0 : first),
             terms,
             t.rows,
             is_wide(left, terms),
@@ -194,9 +188,7 @@ HKC_DEVICE void compute_weights(unsigned char *memory, const T *a, const T *c, f
                            p.add && !partial,           is_wide(to, p.n)};
         if (rows == 0 && o.add) continue;
         int from = slice * SLICE;
-        const bool third = HKC_FAULT != 16; // plain of products_bf16: there is none.
-        const int all = third ? rows : min(rows, 2 * U::TERMS);
-        const int end = partial ? min(all, from + SLICE) : all;
+        const int end = partial ? min(rows, from + SLICE) : rows;
         do { // Also without rows: zeros are written then.
             const int terms = min(end - from, U::TERMS);
             if (G != NEITHER) {
@@ -292,10 +284,7 @@ void product_swiglu(hkc_lane *lane, const swiglu<T> &out, const T *a, const prod
 template <class U, gathers G, class T>
 void launch_weights(hkc_lane *lane, const T *a, const T *c, const products &p) {
     const int64_t tiles = (p.k + HEIGHT - 1) / HEIGHT * ((p.n + U::WIDTH - 1) / U::WIDTH);
-    const bool rest =
-        HKC_FAULT != 15; // plain of products_bf16: a third slice that is not whole is left out.
-    const int64_t up = rest || p.rows < 2 * SLICE ? SLICE - 1 : 0;
-    const int64_t slices = (p.rows + up) / SLICE, count = p.k * p.n;
+    const int64_t slices = (p.rows + SLICE - 1) / SLICE, count = p.k * p.n;
     const bool alone = p.first || slices < 2 || tiles >= lane->multiprocessors ||
                        slices * count * (int64_t)sizeof(float) > HKC_SCRATCH;
     const unsigned blocks = blocks_for<U>(lane, p.groups * tiles * (alone ? 1 : slices));

@@ -37,9 +37,6 @@ template <int HELD, class F> HKC_DEVICE void each_vector(const place &at, int64_
         const int64_t v = at.first + (int64_t)h * at.threads;
         if (v < vectors) body(v, h);
     }
-#if HKC_FAULT == 5 // plain of rmsnorm: the vector behind the last one of a long row counts, too.
-    vectors++;
-#endif
     for (int64_t v = at.first + (int64_t)HELD * at.threads; v < vectors; v += at.threads)
         body(v, -1);
 }
@@ -101,19 +98,13 @@ __global__ void __launch_bounds__(COLUMNS *LINES)
     const int64_t begin = (int64_t)blockIdx.y * part_rows;
     const int64_t end = begin + part_rows < m ? begin + part_rows : m;
     floats sum = {};
-#if HKC_FAULT == 3 // asan of sum: rows of the last part beyond the last row.
-    const int64_t rows_end = begin + part_rows;
-#else
     const int64_t rows_end = end;
-#endif
     for (int64_t i = begin + threadIdx.y; i < rows_end && j < vectors; i += LINES) {
         const floats read = value.template at<W>(i, j);
         for (int k = 0; k < W; k++) sum.at[k] += read.at[k];
     }
     sums[threadIdx.y][threadIdx.x] = sum;
-#if HKC_FAULT != 1 // race of sum: sums are read before the other threads have written them.
     __syncthreads();
-#endif
     if (threadIdx.y != 0 || j >= vectors) return;
     for (int line = 1; line < LINES; line++) {
         for (int k = 0; k < W; k++) sum.at[k] += sums[line][threadIdx.x].at[k];
@@ -127,9 +118,6 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     const int64_t j = (int64_t)blockIdx.x * WIDE_THREADS + threadIdx.x;
     if (j >= n) return;
     float sum = 0;
-#if HKC_FAULT == 2 // plain of sum: the last part is left out.
-    count--;
-#endif
     for (int64_t p = 0; p < count; p++) sum += parts[p * n + j];
     to[j] = (add ? to[j] : 0) + sum;
 }

@@ -12,18 +12,9 @@ struct few_words {
 };
 
 __global__ void __launch_bounds__(32) store(int32_t *to, few_words from, int words) {
-#if HKC_FAULT != 3 // race of store: every thread stores.
     if (threadIdx.x > 0) return;
-#endif
 #pragma unroll
     for (int i = 0; i < HKC_STORE_MOST; i++) {
-#if HKC_FAULT == 1 // plain of store: the word behind the last one is written, too.
-        if (i == words) to[i] = from.at[i];
-#endif
-#if HKC_FAULT == 2 // plain of store: a word goes to its neighbour's place.
-        if (i < words) to[i ^ (i + 1 < words)] = from.at[i];
-        continue;
-#endif
         if (i < words) to[i] = from.at[i];
     }
 }
@@ -33,18 +24,9 @@ struct few_places {
 };
 
 __global__ void __launch_bounds__(32) collect(float *to, few_places from, int count) {
-#if HKC_FAULT != 6 // race of store: every thread collects.
     if (threadIdx.x > 0) return;
-#endif
 #pragma unroll
     for (int i = 0; i < HKC_COLLECT_MOST; i++) {
-#if HKC_FAULT == 4 // plain of store: the last one is left out.
-        if (i + 1 == count) continue;
-#endif
-#if HKC_FAULT == 5 // plain of store: what lies behind a number is taken.
-        if (i < count) to[i] = from.at[i][1];
-        continue;
-#endif
         if (i < count) to[i] = *from.at[i];
     }
 }

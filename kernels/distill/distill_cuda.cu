@@ -68,9 +68,6 @@ __global__ void __launch_bounds__(WIDE_THREADS)
         const double p = e.probability(k);
         if (p > 0) lost += p * ((double)all - (double)hkc_float(row[e.ids[k]]) * e.factor);
     }
-#if HKC_FAULT == 6 // plain: only the first warp's entries count.
-    if (threadIdx.x >= 32) lost = 0;
-#endif
     lost = block_sum(lost, (double *)(shared + LOST));
     if (threadIdx.x != 0) return;
     lse[t] = all;
@@ -95,9 +92,7 @@ __global__ void __launch_bounds__(WIDE_THREADS)
 #pragma unroll 1
     for (int64_t k = threadIdx.x; e.share != 0 && k < e.count; k += WIDE_THREADS)
         p[k] = (float)e.probability(k);
-#if HKC_FAULT != 8 // race: entries are added before all of them are there.
     __syncthreads();
-#endif
 #pragma unroll 1
     for (int64_t k = threadIdx.x; e.share != 0 && k < e.count; k += WIDE_THREADS) {
         float said = 0;
@@ -110,9 +105,7 @@ __global__ void __launch_bounds__(WIDE_THREADS)
         const float softmax = expf(hkc_float(row[e.ids[k]]) * times - shift);
         own[k] = first ? weight * (softmax - said) : NAN;
     }
-#if HKC_FAULT != 7 // race: logits of entries are read where gradients are written.
     __syncthreads();
-#endif
     const values *from = (const values *)row;
     values *to = (values *)(dlogits + t * vocabulary);
     for (int64_t v = threadIdx.x; v < vocabulary / W; v += WIDE_THREADS) {

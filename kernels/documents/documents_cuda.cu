@@ -16,13 +16,9 @@ HKC_DEVICE int max_up_to(int value, int32_t *parts, int *highest) {
         const int below = __shfl_up_sync(~0u, value, step);
         if (lane >= step) value = max(value, below);
     }
-#if HKC_FAULT != 2 // race: parts are written while others read those of an earlier call.
     __syncthreads();
-#endif
     if (lane == 31) parts[warp] = value;
-#if HKC_FAULT != 3 // race: parts are read before all have written theirs.
     __syncthreads();
-#endif
     *highest = 0;
     for (int i = 0; i < WIDE_THREADS / 32; i++) {
         if (i < warp) value = max(value, parts[i]);
@@ -43,11 +39,7 @@ __global__ void __launch_bounds__(WIDE_THREADS)
         int highest;
         const int begin = max_up_to(follows ? (int)t : 0, (int32_t *)shared, &highest);
         if (t < positions) begins[t] = max(begin, before);
-#if HKC_FAULT == 1 // plain: what earlier positions have told is forgotten.
-        before = highest;
-#else
         before = max(before, highest);
-#endif
     }
 }
 

@@ -21,9 +21,7 @@ __global__ void __launch_bounds__(COUNT_BLOCK)
     for (int64_t p = threadIdx.x; p < picks; p += COUNT_BLOCK) {
         atomicAdd(count + ids[blockIdx.x * picks + p], 1);
     }
-#if HKC_FAULT != 1 // race: counts are read before they are complete.
     __syncthreads();
-#endif
     for (int e = threadIdx.x; e < experts; e += COUNT_BLOCK) {
         fractions[blockIdx.x * (int64_t)experts + e] = __int_as_float(count[e]);
     }
@@ -52,9 +50,7 @@ __global__ void __launch_bounds__(DIVIDE_BLOCK)
     unsigned long long *sum = (unsigned long long *)memory, own = 0;
     const bool carries = running && iteration > 1;
     if (threadIdx.x == 0) *sum = 0;
-#if HKC_FAULT != 2 // race: sums begin before there is room for them.
     __syncthreads();
-#endif
     for (int e = threadIdx.x; e < x.experts && carries; e += DIVIDE_BLOCK) own += running[e];
     atomicAdd(sum, own);
     __syncthreads();
@@ -67,11 +63,7 @@ __global__ void __launch_bounds__(DIVIDE_BLOCK)
             count = divide_group(fractions + e, first, end, count, picks, x.experts);
             first = end;
         } while (running && first < x.sequences);
-#if HKC_FAULT == 3 // plain: later picks are forgotten.
-        if (running && iteration == 1) running[e] = count;
-#else
         if (running && iteration > 0) running[e] = count;
-#endif
     }
 }
 

@@ -18,11 +18,7 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     const int64_t row = thread / vectors, v = thread % vectors;
     if (row >= count) return;
     floats read = {};
-#if HKC_FAULT == 4 // plain of far: 32 bits, without a sign.
-    if (ids[row] >= 0) read = *(const floats *)(table + (unsigned)((ids[row] * vectors + v) * W));
-#else
     if (ids[row] >= 0) read = ((const floats *)table)[(int64_t)ids[row] * vectors + v];
-#endif
     ((hkc_vector<T, W> *)y)[thread] = hkc_stored<T>(read);
 }
 
@@ -41,11 +37,7 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     const int64_t i = (int64_t)blockIdx.x * WIDE_THREADS + threadIdx.x;
     if (i >= count || ids[i] < 0) return;
     atomicMin(&use[ids[i]].first, (int)i);
-#if HKC_FAULT == 3 // race: uses are counted without regard to others.
-    use[ids[i]].count++;
-#else
     atomicAdd(&use[ids[i]].count, 1);
-#endif
 }
 
 __global__ void __launch_bounds__(WIDE_THREADS)
@@ -74,17 +66,9 @@ __global__ void __launch_bounds__(NARROW_THREADS)
         for (int i = 0; i < W; i++) sum[h].at[i] = 0;
         if (add && first + h * 32 < vectors) sum[h] = to[first + h * 32];
     }
-#if HKC_FAULT == 1 // plain: the last use of a frequent id is left out.
-    int left = use[id].count > 1 ? use[id].count - 1 : use[id].count;
-#else
     int left = use[id].count;
-#endif
     for (int64_t begin = use[id].first / 32 * 32; left > 0; begin += 32) {
-#if HKC_FAULT == 2 // asan: ids behind the last one are read.
-        unsigned found = __ballot_sync(~0u, ids[begin + lane] == id);
-#else
         unsigned found = __ballot_sync(~0u, begin + lane < count && ids[begin + lane] == id);
-#endif
         for (; found; found &= found - 1, left--) {
             const values *from = (const values *)dy + (begin + __ffs((int)found) - 1) * vectors;
             for (int h = 0; h < HELD<W>; h++) {

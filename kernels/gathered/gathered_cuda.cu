@@ -22,9 +22,6 @@ static products of_tokens(const void *chunk, int64_t offset, const int32_t *pair
     p.add = write == HK_ADD;
     p.pair = pair;
     p.picks = picks;
-#if HKC_FAULT == 1 // plain: the last expert is left out.
-    p.groups--;
-#endif
     return p;
 }
 

@@ -29,26 +29,14 @@ __global__ void __launch_bounds__(WIDE ? WIDE_THREADS : NARROW_THREADS, 1)
         if (h >= 0) held[h] = read;
         for (int i = 0; i < W; i++) sum += hkc_float(read.at[i]);
     });
-#if HKC_FAULT == 8 // plain: each thread takes the mean of what it has read.
-    const float middle = sum * share;
-#else
     const float middle = row_sum<WIDE>(sum, numbers) * share;
-#endif
     each_vector<HELD>(at, n / W, [&](int64_t v, int h) {
         const floats read = hkc_floats(h >= 0 ? held[h] : from[v]);
         for (int i = 0; i < W; i++) squares += (read.at[i] - middle) * (read.at[i] - middle);
     });
-#if HKC_FAULT == 7 // race: sums take the place of others that may still be read.
-    const float variance = row_sum<WIDE>(squares, numbers) * share;
-#else
     const float variance = row_sum<WIDE>(squares, numbers + 32) * share;
-#endif
     const float r = 1 / sqrtf(variance + eps);
-#if HKC_FAULT == 9 // race: every thread of a row writes its statistics.
-    mean[at.row] = middle, rstd[at.row] = r;
-#else
     if (at.first == 0) mean[at.row] = middle, rstd[at.row] = r;
-#endif
     values *to = (values *)(y + at.row * n);
     each_vector<HELD>(at, n / W, [&](int64_t v, int h) {
         const floats read = hkc_floats(h >= 0 ? held[h] : from[v]);

@@ -81,9 +81,7 @@ HKC_DEVICE uint32_t lowest_kept(struct limit_memory *own, const float *weights, 
             const uint32_t order = order_of(weights[pair[r]]);
             if ((order & known) == least) atomicAdd(&own->count[order >> shift & (DIGITS - 1)], 1);
         }
-#if HKC_FAULT != 1 // race: counts are read before they are complete.
         __syncthreads();
-#endif
         // The largest digit is the first thread's.
         const uint32_t digit = DIGITS - 1 - threadIdx.x;
         const int count = own->count[digit];
@@ -93,9 +91,7 @@ HKC_DEVICE uint32_t lowest_kept(struct limit_memory *own, const float *weights, 
             own->digit = digit;
             own->left = most - above;
         }
-#if HKC_FAULT != 2 // race: the digit is read before it is found.
         __syncthreads();
-#endif
         least |= own->digit << shift;
         known |= (uint32_t)(DIGITS - 1) << shift;
         most = own->left;
@@ -111,7 +107,6 @@ HKC_DEVICE void limit_group(struct limit_memory *own, int32_t *kept_pair, int32_
     const bool weighs = rows > most && most > 0 && drop == HK_LOWEST;
     int room = most; // Of those that weigh as much as the lowest, as many as there is room for.
     const uint32_t least = weighs ? lowest_kept(own, weights, pair, rows, most, &room) : 0;
-    room += HKC_FAULT == 3; // plain: one too many.
     int greater_before = 0, equal_before = 0;
     for (int from = 0; from < rows; from += BLOCK) {
         const int r = from + (int)threadIdx.x;
@@ -178,12 +173,6 @@ __global__ void __launch_bounds__(BLOCK)
     limit_ids(int32_t *kept, const int32_t *ids, const int32_t *kept_slot, int64_t limited,
               int64_t count) {
     const int64_t p = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    limited += HKC_FAULT == 4; // plain of limit_ids: one pair too many is looked up.
-    count += HKC_FAULT == 5;   // plain of limit_ids: a thread too many writes.
-#if HKC_FAULT == 6             // race of limit_ids: neighbours write to one place.
-    if (p < count) kept[p / 2 * 2] = p < limited && kept_slot[p] >= 0 ? ids[p] : -1;
-    return;
-#endif
     if (p < count) kept[p] = p < limited && kept_slot[p] >= 0 ? ids[p] : -1;
 }
 

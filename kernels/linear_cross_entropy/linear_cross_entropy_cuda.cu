@@ -64,11 +64,7 @@ hk_matmul_dims rows(const head &h, int64_t count) {
 }
 
 int64_t rows_from(const head &h, int64_t first) {
-#if HKC_FAULT == 2 // asan: the last block has as many rows as the others.
-    return h.dims.block;
-#else
     return h.dims.m - first < h.dims.block ? h.dims.m - first : h.dims.block;
-#endif
 }
 
 template <class T>
@@ -93,9 +89,6 @@ void forward(hkc_lane *lane, float *loss, float *lse, T *block, const T *x, cons
     for (int64_t first = 0; first < h.dims.m; first += h.dims.block) {
         const int64_t count = rows_from(h, first);
         float *statistics = lse + first;
-#if HKC_FAULT == 1 // plain: those of every block lie where the first one's do.
-        statistics = lse;
-#endif
         logits_of(lane, block, x, w, h, {first, count});
         token_losses(lane, losses + first, statistics, block, targets + first, count, h.words);
     }
@@ -120,11 +113,7 @@ void backward(hkc_lane *lane, T *dx, float *dw, T *block, const float *dloss, co
               const head &h, hk_write write_dx, hk_write write_dw) {
     for (int64_t first = 0; first == 0 || first < h.dims.m; first += h.dims.block) {
         const int64_t count = rows_from(h, first), at = first * h.width;
-#if HKC_FAULT == 3 // plain: the gradient of the weight is that of the last block.
-        const hk_write write = write_dw;
-#else
         const hk_write write = first ? HK_ADD : write_dw;
-#endif
         logits_of(lane, block, x, w, h, {first, count});
         logits_grad(lane, block, dloss, lse + first, targets + first, scale, count, h.words);
         gradients(lane, dx + at, dw, block, x + at, w, h.dims.turned, rows(h, count), write_dx,

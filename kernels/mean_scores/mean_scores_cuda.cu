@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(BLOCK)
     HKC_SHARED(memory);
     double *factor = (double *)memory;
     const int64_t begin = (int64_t)blockIdx.x * x.part;
-    const int64_t end = min(x.tokens, begin + x.part + (HKC_FAULT == 3)); // plain: a row too many.
+    const int64_t end = min(x.tokens, begin + x.part);
     const float *from = scores + (int64_t)blockIdx.y * x.tokens * x.experts;
     double *to = sums + ((int64_t)blockIdx.y * x.parts + blockIdx.x) * x.experts;
     for (int e = threadIdx.x; e < x.experts; e += blockDim.x) to[e] = 0;
@@ -48,13 +48,9 @@ __global__ void __launch_bounds__(BLOCK)
         const int rows = (int)min(chunk_rows, end - t);
         const float *chunk = from + t * x.experts;
         if (score != HK_SOFTMAX) {
-#if HKC_FAULT != 2 // race: the factors of the rows before are overwritten while columns read them.
             __syncthreads();
-#endif
             find_factors(factor, chunk, rows, x.experts);
-#if HKC_FAULT != 1 // race: columns do not wait for the rows' sums.
             __syncthreads();
-#endif
         }
         for (int e = threadIdx.x; e < x.experts; e += blockDim.x) {
             double sum = to[e];

@@ -9,14 +9,7 @@ using namespace hkc;
 
 // The thread's vector; false: there is none.
 HKC_DEVICE bool find_vector(int64_t vectors, int64_t *v) {
-#if HKC_FAULT == 2 // race: the last vector of a block is the next one's first.
-    *v = (int64_t)blockIdx.x * (WIDE_THREADS - 1) + threadIdx.x;
-#else
     *v = (int64_t)blockIdx.x * WIDE_THREADS + threadIdx.x;
-#endif
-#if HKC_FAULT == 1 // asan: threads behind the last element go on.
-    return true;
-#endif
     return *v < vectors;
 }
 
@@ -28,9 +21,7 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     int64_t v;
     if (!find_vector(vectors, &v)) return;
     if (clipped) {
-#if HKC_FAULT != 3 // plain: the gradient of a step that is skipped stays.
         if (clipped->stopped == HK_STEP_SKIPPED) ((values *)gradient)[v] = {};
-#endif
         if (clipped->stopped) return;
         scale *= (float)clipped->scale;
     }
@@ -63,9 +54,7 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     typedef hkc_vector<float, W> values;
     int64_t v;
     if (!find_vector(vectors, &v)) return;
-#if HKC_FAULT != 4 // plain: a step that is skipped moves values.
     if (clipped && clipped->stopped) return;
-#endif
     values all = ((values *)x)[v];
     const values other = ((const values *)y)[v];
     for (int i = 0; i < W; i++) all.at[i] = a * all.at[i] + b * other.at[i];

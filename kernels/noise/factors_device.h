@@ -18,17 +18,11 @@ __global__ void __launch_bounds__(BLOCK)
     fill_factors(float *y, struct hk_noise noise, uint32_t layer, int64_t tokens, int64_t rows,
                  int64_t width, int64_t blocks, Factor factor) {
     const int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-#if HKC_FAULT != 1 // asan: threads behind the last row go on.
     if (i >= rows * blocks) return;
-#endif
     const int64_t row = i / blocks, channel = i % blocks * 4;
     const uint64_t first = noise.first_then ? *noise.first_then : noise.first;
     const uint64_t number = first * (uint64_t)tokens + (uint64_t)row;
-#if HKC_FAULT == 2 // plain: rows have one place for each channel in the generator's sequence.
-    const uint64_t at = number * (uint64_t)width + (uint64_t)channel / 4;
-#else
     const uint64_t at = number * (uint64_t)blocks + (uint64_t)channel / 4;
-#endif
     const struct hk_philox counter = {{(uint32_t)at, (uint32_t)(at >> 32), layer, Factor::purpose}};
     const struct hk_philox drawn =
         hk_philox4x32(counter, (uint32_t)noise.seed, (uint32_t)(noise.seed >> 32));
@@ -42,11 +36,7 @@ __global__ void __launch_bounds__(BLOCK)
     }
 #pragma unroll
     for (int k = 0; k < 4; k++) {
-#if HKC_FAULT == 3 // race: a row's last thread begins the next one.
-        if (channel + k <= width) to[k] = value[k];
-#else
         if (channel + k < width) to[k] = value[k];
-#endif
     }
 }
 

@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(WIDE ? WIDE_THREADS : NARROW_THREADS)
     constexpr int HELD = W == 1 ? 2 : 32 / W;
     const place at = place_of_thread<WIDE>();
     if (at.row >= m) return;
-    const int64_t first = HKC_FAULT == 7 ? (int)(at.row * n) : at.row * n; // plain of far: 32 bits.
+    const int64_t first = at.row * n;
     const values *from = (const values *)(x + first);
     values *to = (values *)(y + first);
     const floats *gains = (const floats *)gain;
@@ -85,9 +85,7 @@ __global__ void __launch_bounds__(WIDE ? WIDE_THREADS : NARROW_THREADS)
         const values read = h >= 0 ? held_x[h] : xs[v];
         values out;
         for (int i = 0; i < W; i++) out.at[i] = (T)0;
-#if HKC_FAULT != 6 // plain: what stood there is forgotten.
         if (add) out = to[v];
-#endif
         for (int i = 0; i < W; i++) {
             const float d = r * (g.at[i] - hkc_float(read.at[i]) * back);
             out.at[i] = (T)(hkc_float(out.at[i]) + d);

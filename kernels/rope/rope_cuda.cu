@@ -47,14 +47,8 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     typedef hkc_vector<float, W> floats;
     const int64_t thread = (int64_t)blockIdx.x * WIDE_THREADS + threadIdx.x;
     const int64_t head = thread / units, unit = thread % units;
-#if HKC_FAULT != 1 // asan: threads behind the last head rotate, too.
     if (head >= dims.batch * dims.positions * dims.heads) return;
-#endif
-#if HKC_FAULT == 3 // plain: heads are taken for positions.
-    const int64_t position = head % dims.positions, half = dims.width / 2;
-#else
     const int64_t position = head / dims.heads % dims.positions, half = dims.width / 2;
-#endif
     const floats *angles = (const floats *)(table + position * dims.width);
     const floats c = angles[unit], s = angles[half / W + unit];
     values *to = (values *)(y + head * dims.width);
@@ -63,9 +57,6 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     for (int i = 0; i < W; i++) out.low.at[i] = out.high.at[i] = 0;
     if (add) out.load(to, unit, half, dims.interleaved);
     for (int i = 0; i < W; i++) {
-#if HKC_FAULT == 2 // plain: the gradient rotates forward.
-        direction = 1;
-#endif
         const float sine = direction * s.at[i];
         out.low.at[i] += in.low.at[i] * c.at[i] - in.high.at[i] * sine;
         out.high.at[i] += in.high.at[i] * c.at[i] + in.low.at[i] * sine;

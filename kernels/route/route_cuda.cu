@@ -74,9 +74,7 @@ HKC_DEVICE void place_tile(int32_t *pair, int32_t *slot, int32_t *next, const in
         const int bucket = p < end ? bucket_of(ids[p], cut) : cut.buckets;
         const unsigned same = __match_any_sync(~0u, bucket);
         const int row = p < end ? next[bucket] + __popc(same & ((1u << lane) - 1)) : 0;
-#if HKC_FAULT != 1 // race: the next row is moved on before all have read it.
         __syncwarp();
-#endif
         if (p < end && same >> lane == 1) next[bucket] = row + 1;
         __syncwarp();
         if (p < end) {
@@ -95,9 +93,7 @@ __global__ void place_pairs(int32_t *first, int32_t *pair, int32_t *slot, const 
     for (int b = threadIdx.x; b < cut.buckets; b += blockDim.x) starts[b] = totals[b];
     __syncthreads();
     if (warp == 0) find_starts(starts, cut.buckets, lane);
-#if HKC_FAULT != 2 // race: the other warps do not wait for the first.
     __syncthreads();
-#endif
     for (int b = threadIdx.x; b < cut.buckets && blockIdx.x == 0; b += blockDim.x) {
         first[b] = starts[b];
     }

@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(WARPS *WARP)
             for (int k = 0; k < COUNT; k++) sum[i][k] += hkc_float(added.at[k]);
         }
     }
-    const int end = mine.end + (HKC_FAULT == 3); // plain: a piece too many.
+    const int end = mine.end;
     auto *to = (hkc_vector<T, COUNT> *)y + mine.row * width;
     hkc_vector<T, COUNT> written[PIECES] = {};
 #pragma unroll

@@ -204,14 +204,11 @@ __global__ void __launch_bounds__(WARPS_MAX *WARP)
         token_in((uint32_t *)count + rule.experts + warp * words_of(rule), rule);
     for (int e = threadIdx.x; e < rule.experts; e += blockDim.x) count[e] = 0;
     __syncthreads();
-    tokens += HKC_FAULT == 2; // plain: a token too many.
     for (int64_t t = (int64_t)blockIdx.x * warps + warp; t < tokens;
          t += (int64_t)gridDim.x * warps) {
         const float *row = logits + t * rule.experts;
         score_row(own.scores, row, rule, lane);
-#if HKC_FAULT != 1 // race: other lanes' scores are read before they are there.
         __syncwarp();
-#endif
         if (!forced) choose(own, bias, rule, lane);
         for (int j = lane; j < rule.topk; j += WARP) {
             if (forced) own.ids[j] = forced[t * rule.topk + j];
@@ -225,9 +222,7 @@ __global__ void __launch_bounds__(WARPS_MAX *WARP)
         }
         __syncwarp();
     }
-#if HKC_FAULT != 3 // race: counts are read before they are complete.
     __syncthreads();
-#endif
     for (int e = threadIdx.x; e < rule.experts; e += blockDim.x) {
         if (count[e] != 0) atomicAdd(loads + e, count[e]);
     }

@@ -15,9 +15,6 @@ HKC_DEVICE int count_before(const hk_run *run, int64_t begin, int64_t end, int *
     int before = 0;
     for (int r = (int)threadIdx.x; r < (int)blockIdx.x; r += THREADS) {
         before += hk_run_part(run[r], begin, end).count;
-#if HKC_FAULT == 1 // plain: only as many runs are counted as there are threads.
-        break;
-#endif
     }
     return block_sum(before, parts);
 }
@@ -29,16 +26,8 @@ __global__ void __launch_bounds__(THREADS)
     const int at = count_before(run, begin, end, (int *)shared);
     const hk_part part = hk_run_part(run[blockIdx.x], begin, end);
     const int first = run[blockIdx.x].from + part.skip;
-#if HKC_FAULT == 2 // race: the pieces of a run are written by all of its blocks.
-    const int piece = 0;
-#else
     const int piece = (int)blockIdx.y;
-#endif
-#if HKC_FAULT == 3 // plain: the last number of a run is left out.
-    const int count = part.count - 1;
-#else
     const int count = part.count;
-#endif
     for (int i = piece * THREADS + (int)threadIdx.x; i < count; i += PIECES * THREADS) {
         number[at + i] = (int32_t)(first + i - origin);
         if (mapped) mapped[at + i] = map[first + i];

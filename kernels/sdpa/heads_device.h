@@ -42,11 +42,7 @@ template <bool SPECIAL> struct mask {
     }
     HKC_DEVICE int64_t document_to(int64_t position) const {
         if (!SPECIAL || !begins) return positions;
-#if HKC_FAULT == 10 // plain: the last query of a document gives no gradients to keys.
-        const int64_t behind = -1;
-#else
         const int64_t behind = 0;
-#endif
         int64_t from = position + 1, to = positions; // The first query of another one lies there.
         while (from < to) {
             const int64_t middle = (from + to) / 2;
@@ -72,16 +68,8 @@ template <bool SPECIAL> struct mask {
         return end < to ? end : to;
     }
     HKC_DEVICE bool sees(int64_t query, int64_t key) const {
-#if HKC_FAULT == 2 // plain: a query sees one key too many.
-        const bool later = key > query + 1;
-#else
         const bool later = key > query;
-#endif
-#if HKC_FAULT == 7 // plain: the last key of the chunk before is seen, too.
-        const int64_t from = part_from(query) - 1;
-#else
         const int64_t from = part_from(query);
-#endif
         return query < positions && key < positions && !(causal && later) &&
                !(window > 0 && query - key >= window) && !(SPECIAL && key < from) &&
                !(SPECIAL && !causal && document_from(key) > query);

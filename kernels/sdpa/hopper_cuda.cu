@@ -73,11 +73,7 @@ struct softmax {
 
 // The slope of a score with a cap, of which `bent` is the tanh.
 HKC_DEVICE float slope_of(float bent, bool capped) {
-#if HKC_FAULT == 14 // plain in bf16: the slope of the cap is left out.
-    return 1;
-#else
     return capped ? 1 - bent * bent : 1;
-#endif
 }
 
 // Hides the scores of keys that a query does not see.
@@ -119,9 +115,7 @@ HKC_DEVICE void attend_block(unsigned char *memory, bf16 *out, float *lse, const
         if (!mask.sees_some(own, last, key, key + T - 1)) return;
         float score[T / 2];
         begin_scores<P, T>(score, memory, tile);
-#if HKC_FAULT != 15 // plain in bf16: scores are read before they are sums.
         wgmma_wait<0>();
-#endif
         wgmma_sums(score);
         if (SPECIAL && d.cap > 0) {
 #pragma unroll

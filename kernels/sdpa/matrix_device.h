@@ -43,11 +43,7 @@ HKC_DEVICE void copy_matrix(unsigned char *to, const head_rows<bf16> &from, int6
 #pragma unroll
         for (int line = (int)threadIdx.x / 8; line < ROWS; line += MATRIX_THREADS / 8) {
             const int64_t row = first + line, column = begin + piece * 8;
-#if HKC_FAULT == 6 // asan in bf16 on any device: a row behind the last one is read.
-            const bool there = row <= from.rows;
-#else
             const bool there = row < from.rows;
-#endif
             const int64_t exist = there && column < from.width ? from.width - column : 0;
             const bf16 *at = from.at + (exist > 0 ? row * from.stride + column : 0);
             unsigned char *place_of_piece = to + place<ROWS>(line, piece);
@@ -179,12 +175,8 @@ HKC_DEVICE void each_tile(unsigned char *memory, int bytes, bool two, int count,
     copy_commit();
 #pragma unroll 1
     for (int i = 0; i < count; i++) {
-#if HKC_FAULT != 5 // plain in bf16 on any device: a tile is read before it has arrived.
         copy_wait<0>();
-#endif
-#if HKC_FAULT != 4 // race in bf16 on any device: other threads' copies have not arrived.
         __syncthreads();
-#endif
         unsigned char *tile = memory + (two ? i % 2 * bytes : 0);
         unsigned char *next = memory + (two ? (i + 1) % 2 * bytes : 0);
         const bool more = i + 1 < count;

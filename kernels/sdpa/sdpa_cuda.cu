@@ -95,11 +95,7 @@ HKC_DEVICE float weigh(const gradient &x, const mask<SPECIAL> &mask, int64_t row
     const float weight = expf(score * (SPECIAL ? x.factor : x.scale) - x.lse[row + query]);
     if (KIND == OF_VALUES) return weight;
     const float change = weight * (dweight - x.delta[row + query]) * x.scale;
-#if HKC_FAULT == 8 // plain: the slope of the cap is left out.
-    return change;
-#else
     return SPECIAL && x.d.cap > 0 ? change * (1 - score * score) : change;
-#endif
 }
 
 // Adds to `sum` what head h of batch b gives to the block's rows.

@@ -29,11 +29,7 @@ HKC_DEVICE void load(float (*to)[LINE], const head_rows<float> &from, int64_t fi
                      int64_t begin) {
     for (int i = (int)threadIdx.x; i < count * DEPTH; i += THREADS) {
         const int64_t row = first + i / DEPTH, column = begin + i % DEPTH;
-#if HKC_FAULT == 3 // asan: rows behind the last one are read.
-        const bool there = column < from.width;
-#else
         const bool there = row < from.rows && column < from.width;
-#endif
         to[i / DEPTH][i % DEPTH] = there ? from.at[row * from.stride + column] : 0;
     }
 }
@@ -78,9 +74,7 @@ HKC_DEVICE void add_weighted(float (&sum)[ROWS][C], shared_tile &tile, float *wi
         const bool there = row < other.rows && column < other.width;
         wide[i] = there ? other.at[row * other.stride + column] : 0;
     }
-#if HKC_FAULT != 1 // race: weights are read before they are written.
     __syncthreads();
-#endif
     for (int r = 0; r < OTHER; r++) {
         float a[ROWS];
         for (int i = 0; i < ROWS; i++) a[i] = tile.weight[ty() + SIDE * i][r];

@@ -21,21 +21,12 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     select_bias(float *bias, const int64_t *counts, int64_t experts, int64_t stride, double rate,
                 const hk_clipped *clipped) {
     HKC_SHARED(shared);
-#if HKC_FAULT != 2 // plain: biases move although updates have stopped.
     if (clipped && clipped->stopped) return;
-#endif
     counts += blockIdx.x * experts;
     bias += blockIdx.x * stride;
     double own = 0; // Whole numbers below 2^53.
     for (int64_t e = threadIdx.x; e < experts; e += WIDE_THREADS) own += (double)counts[e];
-#if HKC_FAULT == 3 // plain: a warp knows its own counts alone.
-    const int64_t sum = (int64_t)warp_sum(own);
-#else
     const int64_t sum = (int64_t)block_sum(own, (double *)shared);
-#endif
-#if HKC_FAULT == 1 // asan: the bias behind the last one moves, too.
-    experts++;
-#endif
     for (int64_t e = threadIdx.x; e < experts; e += WIDE_THREADS) {
         const int64_t excess = counts[e] * experts - sum;
         const double move = excess > 0 ? -rate : excess < 0 ? rate : 0;

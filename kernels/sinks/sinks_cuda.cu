@@ -18,11 +18,7 @@ __global__ void __launch_bounds__(LINES * 32)
     float sum = 0;
     for (int64_t b = 0; b < batch; b++) {
         const float *of = lse + (b * heads + h) * positions;
-#if HKC_FAULT == 2 // plain: the last row of a sequence is left out.
-        for (int64_t t = line; t < positions - 1; t += LINES) {
-#else
         for (int64_t t = line; t < positions; t += LINES) {
-#endif
             const int64_t at = ((b * positions + t) * heads + h) * width;
             float dot = 0;
             for (int64_t c = lane; c < width; c += 32)
@@ -30,15 +26,9 @@ __global__ void __launch_bounds__(LINES * 32)
             sum += dot * expf(sinks[h] - of[t]);
         }
     }
-#if HKC_FAULT == 3 // plain: only a part of the columns counts.
-    if (lane == 0) sums[line] = sum;
-#else
     sum = warp_sum(sum);
     if (lane == 0) sums[line] = sum;
-#endif
-#if HKC_FAULT != 1 // race: sums are read before the other warps have written them.
     __syncthreads();
-#endif
     if (threadIdx.x != 0) return;
     float total = 0;
     for (int i = 0; i < LINES; i++) total += sums[i];

@@ -31,9 +31,7 @@ __global__ void __launch_bounds__(WIDE ? WIDE_THREADS : NARROW_THREADS)
         if (h >= 0) held[h] = read;
         for (int i = 0; i < W; i++) most = fmaxf(most, read.at[i]);
     });
-#if HKC_FAULT != 2 // plain: each thread has a maximum of its own.
     most = row_max<WIDE>(most, numbers);
-#endif
     float sum = 0;
     each_vector<HELD>(at, n / W, [&](int64_t v, int h) {
         const floats read = h >= 0 ? held[h] : hkc_floats(from[v]);
@@ -41,11 +39,7 @@ __global__ void __launch_bounds__(WIDE ? WIDE_THREADS : NARROW_THREADS)
         for (int i = 0; i < W; i++) sum += power.at[i] = expf(read.at[i] - most);
         if (h >= 0) held[h] = power;
     });
-#if HKC_FAULT == 1 // race: the sums take the place of the maxima, which others may still read.
-    const float share = 1 / row_sum<WIDE>(sum, numbers);
-#else
     const float share = 1 / row_sum<WIDE>(sum, numbers + 32);
-#endif
     each_vector<HELD>(at, n / W, [&](int64_t v, int h) {
         floats power;
         if (h >= 0) {
@@ -66,9 +60,7 @@ __global__ void __launch_bounds__(WIDE ? WIDE_THREADS : NARROW_THREADS)
     typedef hkc_vector<T, W> values;
     constexpr int HELD = W == 1 ? 2 : 16 / W;
     const place at = place_of_thread<WIDE>();
-#if HKC_FAULT != 4 // asan: threads behind the last row have one, too.
     if (at.row >= m) return;
-#endif
     const values *drs = (const values *)(dr + at.row * n), *rs = (const values *)(r + at.row * n);
     values *to = (values *)(da + at.row * n);
     HKC_SHARED(shared);
@@ -85,9 +77,7 @@ __global__ void __launch_bounds__(WIDE ? WIDE_THREADS : NARROW_THREADS)
         const values back = h >= 0 ? held_dr[h] : drs[v], own = h >= 0 ? held_r[h] : rs[v];
         values out;
         for (int i = 0; i < W; i++) out.at[i] = (T)0;
-#if HKC_FAULT != 3 // plain: what stood there is forgotten.
         if (add) out = to[v];
-#endif
         for (int i = 0; i < W; i++) {
             const float d = hkc_float(own.at[i]) * (hkc_float(back.at[i]) - mean);
             out.at[i] = (T)(hkc_float(out.at[i]) + d);

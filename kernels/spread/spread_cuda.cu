@@ -13,11 +13,7 @@ HKC_DEVICE int64_t expert_of(const int32_t *first, int64_t experts, int64_t row)
     int64_t low = 0, high = experts;
     while (high - low > 1) {
         const int64_t middle = (low + high) / 2;
-#if HKC_FAULT == 2 // plain: the first row of an expert is its neighbour's.
-        if (first[middle] < row) {
-#else
         if (first[middle] <= row) {
-#endif
             low = middle;
         } else {
             high = middle;
@@ -46,18 +42,12 @@ __global__ void __launch_bounds__(COLUMNS *LINES)
     HKC_SHARED(shared);
     float(*sums)[COLUMNS] = (float(*)[COLUMNS])shared;
     const int64_t j = (int64_t)blockIdx.x * COLUMNS + threadIdx.x, expert = blockIdx.y;
-#if HKC_FAULT == 3 // plain: the next expert's first row counts, too.
-    const int64_t end = first[expert + 1] + 1;
-#else
     const int64_t end = first[expert + 1];
-#endif
     float sum = 0;
     for (int64_t i = first[expert] + threadIdx.y; i < end && j < n; i += LINES)
         sum += hkc_float(dy[i * n + j]);
     sums[threadIdx.y][threadIdx.x] = sum;
-#if HKC_FAULT != 1 // race: sums are read before the other threads have written them.
     __syncthreads();
-#endif
     if (threadIdx.y != 0 || j >= n) return;
     for (int line = 1; line < LINES; line++) sum += sums[line][threadIdx.x];
     float *to = chunk[expert] + offset;

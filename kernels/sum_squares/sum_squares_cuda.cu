@@ -18,11 +18,7 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     typedef hkc_vector<float, W> values;
     HKC_SHARED(shared);
     const int64_t begin = blockIdx.x * part;
-#if HKC_FAULT == 1 // asan: the last part goes on beyond the last value.
-    const int64_t end = begin + part;
-#else
     const int64_t end = begin + part < count ? begin + part : count;
-#endif
     const values *from = (const values *)(x + blockIdx.y * count + begin);
     double *own = parts + blockIdx.y * gridDim.x + blockIdx.x;
     double sum = 0;
@@ -31,20 +27,13 @@ __global__ void __launch_bounds__(WIDE_THREADS)
         for (int i = 0; i < W; i++) sum += (double)read.at[i] * (double)read.at[i];
     }
     sum = block_sum(sum, (double *)shared);
-#if HKC_FAULT == 3 // race: every thread of a block writes its part.
-    *own = sum;
-#else
     if (threadIdx.x == 0) *own = sum;
-#endif
 }
 
 __global__ void __launch_bounds__(WIDE_THREADS)
     add_parts(double *sum, const double *parts, int64_t count) {
     HKC_SHARED(shared);
     const double *from = parts + blockIdx.x * count;
-#if HKC_FAULT == 2 // plain: the last part is left out.
-    count--;
-#endif
     double own = 0;
     for (int64_t p = threadIdx.x; p < count; p += WIDE_THREADS) own += from[p];
     own = block_sum(own, (double *)shared);

@@ -15,7 +15,6 @@ constexpr int WARP = 32, WARPS = 4, WARPS_MAX = 4096, SUM_BLOCK = 256;
 // log(sum of exp(row)), for all lanes.
 HKC_DEVICE float log_sum_exp(const float *row, int experts, int lane) {
     float peak = -INFINITY, sum = 0;
-    experts -= HKC_FAULT == 1; // plain: the last expert is left out.
     for (int e = lane; e < experts; e += WARP) peak = row[e] > peak ? row[e] : peak;
     peak = warp_max(peak);
     for (int e = lane; e < experts; e += WARP) sum += hk_exp_f32(row[e] - peak);
@@ -27,9 +26,6 @@ __global__ void __launch_bounds__(WARPS *WARP)
     const int lane = threadIdx.x % WARP, warp = blockIdx.x * WARPS + threadIdx.x / WARP;
     double sum = 0;
     if (warp >= warps) return;
-#if HKC_FAULT == 2 // race: two warps leave their sums in one place.
-    partial += warp / 2 - warp;
-#endif
     for (int64_t t = warp; t < tokens; t += warps) {
         const double lse = log_sum_exp(logits + t * experts, experts, lane);
         sum += lse * lse;
@@ -51,9 +47,7 @@ __global__ void __launch_bounds__(WARPS *WARP)
                 int experts, double coef, enum hk_write write) {
     const int lane = threadIdx.x % WARP;
     const int64_t t = (int64_t)blockIdx.x * WARPS + threadIdx.x / WARP;
-#if HKC_FAULT != 3 // plain: warps behind the last token go on.
     if (t >= tokens) return;
-#endif
     const float *row = logits + t * experts;
     float *to = dlogits + t * experts;
     const float lse = log_sum_exp(row, experts, lane);

@@ -36,7 +36,7 @@ def compiled(name, model=None, sets=None):
     if not any(key.startswith("cluster.devices") for key in settings):
         given.append(f"cluster.devices={ranks}")
     options = [word for key in given + settings for word in ("--set", key)]
-    subprocess.run([os.environ["HECATEC"], "-w", *options, model or os.environ["MPI_TESTS"] + "/small.moe", "-o",
+    subprocess.run([os.environ["HECATEC"], "-w", "-O1", *options, model or os.environ["MPI_TESTS"] + "/small.moe", "-o",
                     name], check=True)
 
 

@@ -36,7 +36,7 @@ def model(rate):
 def build(name, *more):
     ranks, settings = MODELS[name]
     options = [word for key in [f"cluster.devices={ranks}", "train.precision=fp64", *settings] for word in ("--set", key)]
-    subprocess.run([os.environ["HECATEC"], "-w", *options, *more, "small.moe", "-o", name], check=True)
+    subprocess.run([os.environ["HECATEC"], "-w", "-O1", *options, *more, "small.moe", "-o", name], check=True)
 
 
 def run(name, command, *more):

@@ -175,7 +175,7 @@ class Bench:
             return self.built[key]
         program = self.folder / f"program{len(self.built)}"
         several = case.get("ranks", 1) > 1
-        run([os.environ["HECATEC"], "-w", "-c", *options, self.source(case),
+        run([os.environ["HECATEC"], "-w", "-O1", "-c", *options, self.source(case),
              "-o", f"{program}.o"])
         run([os.environ["MPICC" if several else "CC"], *os.environ["EMITTED_CFLAGS"].split(),
              "-fopenmp", *(f"-Wl,--wrap={name}" for name in WRAPPED), "-o", program, f"{program}.o",

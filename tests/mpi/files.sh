@@ -19,8 +19,8 @@ evaluate() { # ONE FOUR SAVED
     }'
 }
 
-$HECATEC -w --set parallel.microbatch=16 "$MPI_TESTS/small.moe" -o model1
-$HECATEC -w --set parallel.microbatch=4 --set cluster.devices=4 --set parallel.experts=ep \
+$HECATEC -w -O1 --set parallel.microbatch=16 "$MPI_TESTS/small.moe" -o model1
+$HECATEC -w -O1 --set parallel.microbatch=4 --set cluster.devices=4 --set parallel.experts=ep \
     "$MPI_TESTS/small.moe" -o model4
 ./model1 train --data "$TEXT" --steps 10 --save saved1 > /dev/null
 for saved in saved1 saved4; do
@@ -33,7 +33,7 @@ done
 test "$(grep -c '^done: 5 steps' out)" = 1 # Said once, not by every rank.
 
 # Where each rank has the states of a part, the same bits come out.
-$HECATEC -w --set parallel.microbatch=4 --set cluster.devices=4 --set parallel.experts=ep \
+$HECATEC -w -O1 --set parallel.microbatch=4 --set cluster.devices=4 --set parallel.experts=ep \
     --set parallel.dense=shard "$MPI_TESTS/small.moe" -o model4s
 for model in model4 model4s; do
     sh "$RANKS" 4 ./$model train --data "$TEXT" --steps 10 --save $model.saved > /dev/null
@@ -42,7 +42,7 @@ cmp model4.saved model4s.saved
 
 # A capacity drops the same rows in an evaluation, too, though the last round leaves ranks without sequences.
 sed 's/  experts =/  capacity = 0.9\n  experts =/' "$MPI_TESTS/small.moe" > limited.moe
-$HECATEC -w --set parallel.microbatch=16 limited.moe -o limited1
-$HECATEC -w --set parallel.microbatch=4 --set cluster.devices=4 --set parallel.experts=fssdp limited.moe \
+$HECATEC -w -O1 --set parallel.microbatch=16 limited.moe -o limited1
+$HECATEC -w -O1 --set parallel.microbatch=4 --set cluster.devices=4 --set parallel.experts=fssdp limited.moe \
     -o limited4
 evaluate limited1 limited4 saved1

@@ -29,7 +29,7 @@ def build(name, groups, model="one"):
     given = [f"parallel.microbatch={16 // ranks}", f"cluster.devices={ranks}", "train.precision=fp64", *settings]
     given += [f"train.parameters.{group}" for group in groups]
     options = [word for key in given for word in ("--set", key)]
-    subprocess.run([os.environ["HECATEC"], "-w", *options, os.environ["MPI_TESTS"] + "/small.moe", "-o", name],
+    subprocess.run([os.environ["HECATEC"], "-w", "-O1", *options, os.environ["MPI_TESTS"] + "/small.moe", "-o", name],
                    check=True)
 
 

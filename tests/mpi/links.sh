@@ -3,7 +3,7 @@ set -e
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-$HECATEC -w --set cluster.nodes=2 --set cluster.devices=2 --set parallel.experts=ep \
+$HECATEC -w -O1 --set cluster.nodes=2 --set cluster.devices=2 --set parallel.experts=ep \
     --set parallel.microbatch=4 "$MPI_TESTS/small.moe" -o model4
 printf '0-1\n2-3\n' > topology
 export HECATE_TOPOLOGY="$work/topology"

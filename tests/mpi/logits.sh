@@ -9,7 +9,7 @@ cd "$work"
 run() {
     name=$1 ranks=$2
     shift 2
-    "$HECATEC" -w "$@" "$model" -o "$name"
+    "$HECATEC" -w -O1 "$@" "$model" -o "$name"
     {
         sh "$RANKS" "$ranks" "./$name" train --data "$TEXT" --steps 3 --save "$name.saved" &&
             sh "$RANKS" "$ranks" "./$name" eval --data "$TEXT" --load "$name.saved" --sequences 9 --logits "$name.logits" --losses "$name.losses" &&
@@ -37,5 +37,5 @@ model=$MPI_TESTS/../../examples/tiny.moe # Its head is a matrix of its own, in p
 check head 1 --set parallel.microbatch=8 --set train.tokens=1024
 
 # Blocks that cut sums over tokens elsewhere, and no whole number of blocks: gradients against differences.
-"$HECATEC" -w --set parallel.logits=7 --set train.precision=fp64 --set train.tokens=64 --set parallel.microbatch=4 "$MPI_TESTS/small.moe" -o small
+"$HECATEC" -w -O1 --set parallel.logits=7 --set train.precision=fp64 --set train.tokens=64 --set parallel.microbatch=4 "$MPI_TESTS/small.moe" -o small
 ./small train --data "$TEXT" --check-grad 4 --seed 2

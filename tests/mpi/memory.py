@@ -73,7 +73,7 @@ def compile_model(folder, name, options, **sizes):
     source, program = folder / f"{name}.moe", folder / name
     source.write_text(MODEL.format(**sizes))
     subprocess.run(
-        [os.environ["HECATEC"], "-w", source, "-o", program, "--set", f"cluster.devices={RANKS}",
+        [os.environ["HECATEC"], "-w", "-O1", source, "-o", program, "--set", f"cluster.devices={RANKS}",
          "--set", f"parallel.microbatch={SEQUENCES // RANKS}", *options], check=True)
     write_ids(folder / f"{name}.ids", sizes["T"])
     return program

@@ -36,7 +36,7 @@ def build(name):
     if name == "half":
         given.remove("train.precision=fp64")
     options = [word for key in given for word in ("--set", key)]
-    subprocess.run([os.environ["HECATEC"], "-w", *options, os.environ["MPI_TESTS"] + "/small.moe", "-o", name],
+    subprocess.run([os.environ["HECATEC"], "-w", "-O1", *options, os.environ["MPI_TESTS"] + "/small.moe", "-o", name],
                    check=True)
 
 

@@ -3,7 +3,7 @@ set -e
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-$HECATEC --set cluster.devices=2 --set parallel.experts=fssdp --set parallel.microbatch=4 \
+$HECATEC -O1 --set cluster.devices=2 --set parallel.experts=fssdp --set parallel.microbatch=4 \
     "$MPI_TESTS/small.moe" -o model
 $CC -shared -fPIC -Wall -Wextra -Werror -o slow.so "$MPI_TESTS/slow.c"
 sh "$RANKS" 2 ./model train --data "$TEXT" --steps 1 --save first > out 2> err || { cat err; exit 1; }
@@ -19,7 +19,7 @@ grep -q 'saved: second' out
 
 # One that takes for ever in a step, as rank 0 does here with its log, is the one that is named: not those that wait
 # for others that wait for it.
-$HECATEC --set cluster.devices=4 --set parallel.experts=fssdp --set parallel.microbatch=4 \
+$HECATEC -O1 --set cluster.devices=4 --set parallel.experts=fssdp --set parallel.microbatch=4 \
     "$MPI_TESTS/small.moe" -o four
 code=0
 SLOW_SECONDS=60 SLOW_FLUSH=1 timeout 40 sh "$RANKS" 1 env LD_PRELOAD=$work/slow.so ./four train --data "$TEXT" \

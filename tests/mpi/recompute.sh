@@ -10,7 +10,7 @@ check() {
     name=$1 ranks=$2
     shift 2
     for policy in none elementwise cheap all "none(sparse=all)" "all(attention=none)"; do
-        "$HECATEC" -w "$@" --set train.tokens=256 --set "parallel.recompute=$policy" "$MPI_TESTS/small.moe" -o model
+        "$HECATEC" -w -O1 "$@" --set train.tokens=256 --set "parallel.recompute=$policy" "$MPI_TESTS/small.moe" -o model
         sh "$RANKS" "$ranks" ./model train --data "$TEXT" --steps 5 --save "$name.$policy" > out 2>&1 ||
             { cat out && exit 1; }
         cmp $name.none "$name.$policy"
@@ -24,5 +24,5 @@ check bf16 1 --set train.precision=bf16
 check waves 2 --set cluster.devices=2 --set parallel.experts=fssdp --set parallel.rows_max=24
 
 # A program that keeps no keys says what that costs where it samples.
-"$HECATEC" -w --set parallel.recompute=all "$MPI_TESTS/small.moe" -o again
+"$HECATEC" -w -O1 --set parallel.recompute=all "$MPI_TESTS/small.moe" -o again
 ./again sample --load one.all --tokens 2 2>&1 | grep -aq 'each token takes the whole window, as parallel.recompute = all'

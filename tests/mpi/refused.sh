@@ -3,7 +3,7 @@ set -e
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-$HECATEC --set cluster.devices=2 --set parallel.experts=ep --set parallel.microbatch=4 \
+$HECATEC -O1 --set cluster.devices=2 --set parallel.experts=ep --set parallel.microbatch=4 \
     "$MPI_TESTS/small.moe" -o model
 
 # refuses CODE TEXT COMMAND...: it ends with CODE and says TEXT, one rank only.

@@ -5,7 +5,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 for seed in 1 2; do
-    $HECATEC --set cluster.devices=2 --set parallel.experts=ep --set parallel.microbatch=4 \
+    $HECATEC -O1 --set cluster.devices=2 --set parallel.experts=ep --set parallel.microbatch=4 \
         --set train.seed=$seed "$MPI_TESTS/small.moe" -o model$seed
 done
 cat "$TEXT" > text

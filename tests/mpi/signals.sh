@@ -4,7 +4,7 @@ set -e
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-$HECATEC --set cluster.devices=2 --set parallel.experts=fssdp --set parallel.microbatch=4 \
+$HECATEC -O1 --set cluster.devices=2 --set parallel.experts=fssdp --set parallel.microbatch=4 \
     "$MPI_TESTS/small.moe" -o model
 $CC -shared -fPIC -Wall -Wextra -Werror -o slow.so "$MPI_TESTS/slow.c"
 

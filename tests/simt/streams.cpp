@@ -8,9 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace simt {
+
+enum : useconds_t { PAUSE = 20, LONGEST_PAUSE = 320 }; // Microseconds.
 
 static std::vector<cudaStream_t> streams;
 static double last_progress;
@@ -22,7 +25,7 @@ double now() {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-// Whether the next operation of a stream is done.
+// Whether the next operation of a stream is done. Device memory is open.
 static bool go_on(CUstream_st &stream) {
     operation_t &operation = stream.queue.front();
     if (!operation.begun) {
@@ -31,10 +34,7 @@ static bool go_on(CUstream_st &stream) {
         operation.begun = true;
     }
     go_on_with(stream.number);
-    open_to_host(true);
-    const bool done = operation.step();
-    open_to_host(false);
-    return done;
+    return operation.step();
 }
 
 // One operation of one stream, if any can go on. One stream runs ahead for a while, the youngest in the fixed order.
@@ -77,12 +77,22 @@ void drain(const std::function<bool()> &until) {
     const double limit = deadline ? atof(deadline) : 20;
     refuse_capture("a wait of the host");
     last_progress = now();
+    useconds_t pause = PAUSE;
+    bool open =
+        false; // For as long as the host waits: opening takes longer than many an operation.
     while (!until()) {
-        if (run_one()) continue;
+        if (!open) open_to_host(open = true);
+        if (run_one()) {
+            pause = PAUSE;
+            continue;
+        }
         if (idle) idle();
         if (now() - last_progress > limit) report_standstill();
-        usleep(20); // What it waits for comes from another process.
+        usleep(
+            pause); // What it waits for comes from another process, which may need the processor.
+        pause = std::min<useconds_t>(2 * pause, LONGEST_PAUSE);
     }
+    if (open) open_to_host(false);
 }
 
 // With SIMT_CALLS the process says at its end how often the host called, and how many operations that were.
@@ -118,8 +128,11 @@ void enqueue(cudaStream_t stream, const char *what, std::function<bool()> step) 
         return;
     }
     append(stream, what, std::move(step));
-    for (uint32_t n = chance(4); n > 0 && run_one(); n--) {
-    }
+    uint32_t n = chance(4);
+    if (n == 0) return;
+    open_to_host(true);
+    while (n > 0 && run_one()) n--;
+    open_to_host(false);
 }
 
 cudaError_t submit(cudaStream_t stream, const char *name, dim3 grid, dim3 block,

@@ -57,7 +57,7 @@ def train(program, text, steps, tokens, *arguments):
 def check(name, example, text, folder):
     steps, tokens, smaller = MODELS[name]
     cpu, cuda = f"{folder}/{name}-cpu", f"{folder}/{name}-cuda"
-    run(*words("HECATEC"), "-w", "-o", cpu, *smaller, example)
+    run(*words("HECATEC"), "-w", "-O1", "-o", cpu, *smaller, example)
     compile_for_device(example, cuda, "-w", *smaller)
     ids = f"{folder}/{name}.ids"
     teacher = teacher_of(name, text, folder)

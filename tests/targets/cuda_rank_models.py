@@ -72,7 +72,7 @@ def check_gradients(what, ranks, exact, cpu, cuda, text, teacher):
 
 
 def compile_for_cpu(settings, model, program):
-    run(*words("HECATEC"), "-w", "-o", program, *settings, model)
+    run(*words("HECATEC"), "-w", "-O1", "-o", program, *settings, model)
     return program
 
 

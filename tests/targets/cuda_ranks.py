@@ -78,7 +78,7 @@ def check(case, model, text, folder):
     ranks, steps, settings = CASES[case]
     settings = [word for setting in settings for word in ("--set", setting)]
     cpu, cuda = f"{folder}/{case}-cpu", f"{folder}/{case}"
-    run(*words("HECATEC"), "-o", cpu, *settings, model)
+    run(*words("HECATEC"), "-O1", "-o", cpu, *settings, model)
     compile_for_devices(settings, model, cuda)
     bf16, ids = "train.precision=bf16" in settings, f"{folder}/{case}.ids"
     routes = (("--record-ids", ids), ("--route", f"ids:{ids}")) if bf16 else ((), ())

@@ -1,19 +1,22 @@
 #!/bin/sh
-# fault.sh plain|race|asan PROGRAM: succeeds if PROGRAM, the test of a kernel with a planted fault, finds it under one
+# fault.sh plain|race|asan FAULT PROGRAM: succeeds if PROGRAM, the test of a kernel in which FAULT is planted, finds it under one
 # of four schedules, in the way that is this build's: a failed test or a report of the emulator; a race; a report of a
-# sanitizer.
+# sanitizer. The first failure ends the test.
 set -u
+ulimit -c 0
+export CMOCKA_TEST_ABORT=1
 flavour=$1
-program=$2
+fault=$2
+program=$3
 for seed in 0 1 2 3; do
-    said=$(SIMT_SEED=$seed timeout 100 "$program" 2>&1)
+    said=$(SIMT_FAULT=$fault SIMT_SEED=$seed timeout 100 "$program" 2>&1)
     status=$?
     case $flavour in
-    plain) [ $status = 70 ] || echo "$said" | grep -q '^\[  FAILED  \]' ;;
+    plain) [ $status = 70 ] || echo "$said" | grep -q ': error: Failure!\|^Test failed with exception' ;;
     race) [ $status = 71 ] ;;
     asan) echo "$said" | grep -q 'ERROR: AddressSanitizer\|runtime error:' ;;
     esac && {
-        echo "$said" | grep -m 3 'simt: \|ERROR: \|runtime error:\|FAILED'
+        echo "$said" | grep -m 3 'simt: \|ERROR: \|runtime error:\|Failure\|exception'
         echo "found with seed $seed"
         exit 0
     }

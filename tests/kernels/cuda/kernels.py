@@ -1,6 +1,7 @@
-"""kernels.py [--renew] ROOT BUILD GOLDEN NVCC [CUOBJDUMP NVDISASM]: what nvcc made of every CUDA kernel, compared with a table.
+"""kernels.py [--renew] ROOT BUILD ARCHITECTURES GOLDEN NVCC [CUOBJDUMP NVDISASM]: what nvcc made of every CUDA kernel, compared with a table.
 
-BUILD is the folder with the objects of ROOT/kernels' *.cu; beside each one lies what ptxas said (NAME.o.ptxas).
+BUILD is the folder with the objects of ROOT/kernels' *.cu; beside each one lies what ptxas said (NAME.o.ptxas). ARCHITECTURES, as
+sm_80,sm_90a, are those that it has to have machine code for; what the table has of others is not looked at.
 For every kernel and architecture GOLDEN has registers, bytes of static shared memory and, from the machine code,
 how often some instructions stand in it: tensor cores' products of a warp (HMMA) and of a warpgroup (HGMMA), loads of
 matrices (LDSM), asynchronous copies (LDGSTS), barriers (BAR). A kernel must not spill or use local memory, whatever the version of nvcc; before
@@ -112,6 +113,16 @@ def write_golden(path, version, kernels, old):
             file.write(f"{kernel}: {', '.join(values)}\n")
 
 
+def refuse_loss(architectures, listed):
+    """Ends where a new table would not have all that the old one lists."""
+    if lost := listed - set(architectures.split(",")):
+        sys.exit(f"the table would lose {', '.join(sorted(lost))}: configure with HECATE_CUDA_ARCHITECTURES as it was")
+
+
+def of_architectures(kernels, architectures):
+    return {key: values for key, values in kernels.items() if key[1] in architectures.split(",")}
+
+
 def differences(kernels, golden):
     for key in sorted(kernels.keys() | golden.keys()):
         name = ", ".join(key)
@@ -130,18 +141,19 @@ def differences(kernels, golden):
 def main():
     arguments = [argument for argument in sys.argv[1:] if argument != "--renew"]
     renew = len(arguments) < len(sys.argv) - 1
-    root, build, golden_path, nvcc = arguments[:4]
+    root, build, architectures, golden_path, nvcc = arguments[:5]
     version = "# nvcc " + re.search(r"V([\d.]+)", output_of(nvcc, "--version")).group(1)
-    kernels, faults = read_kernels(root, build, arguments[4:])
+    kernels, faults = read_kernels(root, build, arguments[5:])
     golden_version, golden = read_golden(golden_path)
     if renew:
+        refuse_loss(architectures, {architecture for _, architecture in golden})
         write_golden(golden_path, version, kernels, golden)
     if not kernels:
         faults.append(f"{build}: no kernels")
     if version != golden_version and not renew:
         print(f"{version[2:]}, but the table is of {golden_version[2:]}: only spills are checked")
     elif not renew:
-        faults += differences(kernels, golden)
+        faults += differences(kernels, of_architectures(golden, architectures))
     print("\n".join(faults), end="\n" if faults else "")
     if faults:
         print(f"{len(faults)} faults; where they are meant: cmake --build build --target renew_cuda_kernels")

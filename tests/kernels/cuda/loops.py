@@ -1,5 +1,5 @@
-"""loops.py [--renew] ROOT BUILD GOLDEN NVCC CUOBJDUMP NVDISASM: what a warp issues in the hot loop of every CUDA kernel, and
-the share of the device's peak that this allows, compared with a table.
+"""loops.py [--renew] ROOT BUILD ARCHITECTURES GOLDEN NVCC CUOBJDUMP NVDISASM: what a warp issues in the hot loop of every CUDA
+kernel, and the share of the device's peak that this allows, compared with a table. ARCHITECTURES as in kernels.py.
 
 A loop is what a backward branch closes; the hot one is, of those without a loop inside, the one with most products of
 tensor cores, then with most multiply-adds and accesses to memory. A kernel without loops counts whole. Every
@@ -16,7 +16,7 @@ import re
 import sys
 
 from machine_code import read_code
-from kernels import output_of, plain_names
+from kernels import output_of, plain_names, refuse_loss
 
 HEAD = "# kernel: architecture loads stores mma fma all, share"
 BYTES = {"sm_80": 13, "sm_90a": 20, "sm_100": 29}
@@ -126,12 +126,22 @@ def lines_of(code):
         yield f"{source} {name}: " + "; ".join(f"{a} {values[a]}" for a in BYTES if a in values)
 
 
+def of_architectures(line, architectures):
+    """A line of the table without what it has of other architectures; None, if nothing is left."""
+    if line.startswith("#"):
+        return line
+    kernel, values = line.rsplit(": ", 1)
+    kept = [value for value in values.split("; ") if value.split(" ")[0] in architectures.split(",")]
+    return f"{kernel}: {'; '.join(kept)}" if kept else None
+
+
 def main():
     arguments = [argument for argument in sys.argv[1:] if argument != "--renew"]
-    root, build, golden, nvcc, *tools = arguments
+    root, build, architectures, golden, nvcc, *tools = arguments
     version = "# nvcc " + re.search(r"V([\d.]+)", output_of(nvcc, "--version")).group(1)
     table = [version, HEAD, *lines_of(read_code(root, build, *tools))]
     if len(arguments) < len(sys.argv) - 1:
+        refuse_loss(architectures, set(BYTES))
         with open(golden, "w", encoding="utf-8") as file:
             file.write("\n".join(table) + "\n")
         return
@@ -140,6 +150,7 @@ def main():
     if want[0] != version:
         print(f"{version[2:]}, but the table is of {want[0][2:]}: nothing is checked")
         return
+    want = [line for line in (of_architectures(line, architectures) for line in want) if line]
     faults = [f"only here: {line}" for line in table if line not in want]
     faults += [f"only in the table: {line}" for line in want if line not in table]
     print("\n".join(faults + ["where that is meant: cmake --build build --target renew_cuda_kernels"] * bool(faults)))

@@ -3,8 +3,8 @@
 Registers: WARPGROUP.ARRIVE, behind the last wait for products (WARPGROUP.DEPBAR). Shared memory, which they read by another path
 than it is written: behind the last wait for copies (DEPBAR) or store (STS) first FENCE.VIEW.ASYNC, then a barrier (BAR).
 
-Run by itself: warpgroups.py NVCC NVDISASM ROOT FAULT... compiles fences.cu with each planted fault, 0 for none, and fails unless
-every fault but 0 is found, in machine code or in what ptxas says.
+Run by itself: warpgroups.py NVCC NVDISASM ROOT FAULT... compiles fences.cu with each planted fault (faults/cuda/product_wgmma.h.patch),
+0 for none, and fails unless every fault but 0 is found, in machine code or in what ptxas says.
 """
 
 import re
@@ -74,8 +74,11 @@ def complaints(text):
 
 def faults_of(nvcc, nvdisasm, root, fault):
     """Yields what is wrong with the kernels of fences.cu."""
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        command = [nvcc, "-std=c++17", "-O3", f"-I{root}", f"-DHKC_FAULT={fault}", "-gencode",
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file, tempfile.TemporaryDirectory() as copies:
+        faults = f"{root}/tests/kernels/cuda/faults"
+        subprocess.run([f"{faults}/apply.sh", root, f"{faults}/cuda/product_wgmma.h.patch",
+                        f"{copies}/kernels/cuda/product_wgmma.h"], check=True)
+        command = [nvcc, "-std=c++17", "-O3", f"-I{copies}", f"-I{root}", f"-Dplanted(fault)=((fault)=={fault})", "-gencode",
                    "arch=compute_90a,code=sm_90a", "-cubin", "-o", file.name, f"{root}/tests/kernels/cuda/fences.cu"]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         yield from complaints(done.stdout + done.stderr)

@@ -1,0 +1,14 @@
+// planted: what copies of kernels ask where a test plants faults in them (tests/kernels/cuda/faults).
+#ifndef HECATE_TESTS_SIMT_PLANTED_H
+#define HECATE_TESTS_SIMT_PLANTED_H
+
+extern "C" int simt_planted; // SIMT_FAULT; 0: none.
+
+// Whether the process has the fault. nvcc gets a macro in its place. The race detector need not see the variable.
+static inline bool planted(int fault) {
+    int there;
+    asm("movl simt_planted(%%rip), %0" : "=r"(there));
+    return fault == there;
+}
+
+#endif
