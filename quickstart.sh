@@ -1,6 +1,6 @@
 #!/bin/sh
 # quickstart.sh: from a fresh Debian 12 to a trained model. Installs what is missing, builds hecate,
-# compiles examples/tiny.moe, trains it on the fortune cookies and lets it speak.
+# compiles examples/tiny.moe, trains it on the fortune cookies and lets it speak. Arguments are for cmake: -DHECATE_CUDA=FOLDER.
 set -eu
 cd "$(dirname "$0")"
 say() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
@@ -9,7 +9,7 @@ say "Installing what is missing (packages.txt)"
 ./setup.sh
 
 say "Building hecate into build/ (what runs on processors; cmake --build build makes the rest)"
-cmake -G Ninja -B build -S . > build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
+cmake -G Ninja -B build -S . "$@" > build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
 rm -f build-configure.log
 cmake --build build --target hecate
 
