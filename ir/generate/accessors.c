@@ -1,5 +1,5 @@
-// Writes ir/accessors.h from ops.def, families.def and module.def: a function for each operand, result and attribute, so
-// that a wrong name or kind is an error of the C compiler. Runs while hecatec is built.
+// Writes ir/accessors.h from ops.def, families.def and module.def: a function for each operand, result and attribute,
+// so that a wrong name or kind is an error of the C compiler. Runs while hecatec is built.
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

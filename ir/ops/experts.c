@@ -206,8 +206,8 @@ static bool infer_gate_rows_grad(MlirOperation op, MlirType *result) {
     return true;
 }
 
-// Of each that moves `v` to `moved` the gradient is the operation `id` of the result's gradient, by the same route, so of
-// the same rows.
+// Of each that moves `v` to `moved` the gradient is the operation `id` of the result's gradient, by the same route, so
+// of the same rows.
 static void gradient(struct hec_gradient *g, MlirOperation op, MlirValue v, MlirValue moved,
                      enum hec_op id) {
     if (!g->wants(g, v)) return;

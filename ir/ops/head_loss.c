@@ -48,7 +48,8 @@ static bool is_rounded(MlirValue v) {
     return hec_type_is_rounded(mlirValueGetType(v));
 }
 
-// The matrix is read rounded exactly where the GEMM rounds. There, where values may be bf16, x, dx and logits are or none is.
+// The matrix is read rounded exactly where the GEMM rounds. There, where values may be bf16, x, dx and logits are or
+// none is.
 static bool check_elements(MlirOperation op) {
     const bool rounds = hec_any_rounds(op), kept = is_rounded(hec_head_loss_x(op));
     const bool may = rounds && hec_target_of(op)->bf16_values;

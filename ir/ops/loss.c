@@ -1,4 +1,5 @@
-// Cross-entropy, fused with the softmax: scale times the sum of the tokens' losses. With targets, or with teacher entries.
+// Cross-entropy, fused with the softmax: scale times the sum of the tokens' losses. With targets, or with teacher
+// entries.
 #include <math.h>
 
 #include "ir/accessors.h"

@@ -175,7 +175,8 @@ static bool block_at(const struct hec_shape *shape, int first, const struct hec_
 }
 
 // Products sum the last dims on the left, and the first or last ones on the right, in one order. Where `common` stand
-// otherwise, the right side is transposed, as parameters have fewer elements as a rule; the left one where its own stand in between.
+// otherwise, the right side is transposed, as parameters have fewer elements as a rule; the left one where its own
+// stand in between.
 static bool arrange(struct hec_site *site, const struct hec_expr *expr,
                     const struct hec_shape *common, const struct hec_node **a,
                     const struct hec_node **b) {

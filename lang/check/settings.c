@@ -58,7 +58,8 @@ static void forget(struct hec_setting_values *values, const struct hec_setting_r
     }
 }
 
-// Whether the setting has its value already: what a file says counts more than what it imports. Twice at one place is reported.
+// Whether the setting has its value already: what a file says counts more than what it imports. Twice at one place is
+// reported.
 static bool given_before(struct hec_checker *checker, struct hec_setting_values *values,
                          const struct hec_setting_row *row, struct hec_span at) {
     const struct hec_setting *before = &values->value[row - hec_setting_rows];

@@ -172,8 +172,8 @@ static bool open_bytes(struct hrt_data_file *file, int64_t bytes, struct hrt_err
     return true;
 }
 
-// Whether the file's record is of so many tokens and knows none that is too large. It need not be right: tokens are looked
-// at when they are read, too.
+// Whether the file's record is of so many tokens and knows none that is too large. It need not be right: tokens are
+// looked at when they are read, too.
 static bool has_sound_record(const struct hrt_data_file *file, int64_t vocabulary) {
     char name[PATH_MAX];
     const char *why;

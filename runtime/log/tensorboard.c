@@ -1,6 +1,6 @@
-// A file of records, each a message of protocol buffers: Event { wall_time = 1, step = 2, file_version = 3, summary = 5 },
-// Summary { value = 1 }, Value { tag = 1, simple_value = 2 }. A record is its length, 8 bytes, its checksum, the data, its
-// checksum; all little endian.
+// A file of records, each a message of protocol buffers: Event { wall_time = 1, step = 2, file_version = 3, summary = 5
+// }, Summary { value = 1 }, Value { tag = 1, simple_value = 2 }. A record is its length, 8 bytes, its checksum, the
+// data, its checksum; all little endian.
 #include "runtime/log/tensorboard.h"
 
 #include <errno.h>

@@ -98,8 +98,8 @@ static bool is_meant(const struct loading *loading, const struct hrt_tensor *ten
     return beside && hrt_hf_has_shape(beside, shape, 3);
 }
 
-// Finds the layout in which the folder has a tensor: its name is there, and the shape fits. Where only the name is there,
-// `found` is the first such.
+// Finds the layout in which the folder has a tensor: its name is there, and the shape fits. Where only the name is
+// there, `found` is the first such.
 static void find_layout(const struct loading *loading, const struct hrt_tensor *tensor,
                         const struct hrt_hf_rule *rule, struct sought *found) {
     bool fits = false;
@@ -193,7 +193,8 @@ static void warn_left(struct loading *loading, size_t count, const char *which) 
                  which);
 }
 
-// What belongs to a layer that predicts a token more: copies of what it shares, or all of it where the program has none.
+// What belongs to a layer that predicts a token more: copies of what it shares, or all of it where the program has
+// none.
 static bool settle_predictors(struct loading *loading) {
     const struct hrt_program *program = loading->placement->program;
     if (!loading->family->predictors) return true;

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// Whether a tensor that nothing has asked for is of a layer that predicts further tokens: it takes two vectors in, by eh_proj,
-// and none of the program's layers has taken its norm.
+// Whether a tensor that nothing has asked for is of a layer that predicts further tokens: it takes two vectors in, by
+// eh_proj, and none of the program's layers has taken its norm.
 static bool is_predictors(const json_t *left, const char *name) {
     static const char layers[] = "model.layers.";
     static const char *const marks[] = {"eh_proj", "input_layernorm"};

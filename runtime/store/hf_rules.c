@@ -17,7 +17,8 @@ enum { PATH = 512 };
 #define VECTOR(path, theirs) ONE(path, theirs, HRT_HF_VECTOR)
 #define TURNED(path, theirs) ONE(path, theirs, HRT_HF_TURNED)
 
-// All experts of a layer in one tensor: gate and up [E, 2 * F, D], or straight [E, D, 2 * F]; down [E, D, F], or [E, F, D].
+// All experts of a layer in one tensor: gate and up [E, 2 * F, D], or straight [E, D, 2 * F]; down [E, D, F], or [E, F,
+// D].
 #define GATE_UP LAYER "mlp.experts.gate_up_proj"
 #define DOWN LAYER "mlp.experts.down_proj"
 #define ALL_GATE_UP(how, which)                                                                    \

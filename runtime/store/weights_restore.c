@@ -77,8 +77,8 @@ static bool check_tensor(const struct reading *reading, const struct hrt_tensor 
                     found.file->path, path, found.entry->dtype->name);
 }
 
-// The files' tensors and the program's must be the same. States of the optimizer are those of what was trained then: where
-// they are missing they begin anew, and those of what is frozen now are left out.
+// The files' tensors and the program's must be the same. States of the optimizer are those of what was trained then:
+// where they are missing they begin anew, and those of what is frozen now are left out.
 static bool check_tensors(const struct reading *reading) {
     struct hrt_tensor tensor = {0};
     size_t wanted = 0, there = 0;

@@ -212,8 +212,8 @@ static int64_t count_entries(const struct run *run) {
     return entries;
 }
 
-// Likewise where every chunk is cut over all devices: a node gets all parts but those of its devices, for each holder, or
-// once where all devices gather all.
+// Likewise where every chunk is cut over all devices: a node gets all parts but those of its devices, for each holder,
+// or once where all devices gather all.
 static int64_t count_entries_of_shards(const struct run *run) {
     const struct hpl_topology *topology = &run->setting->topology;
     int64_t outside = 0;
@@ -225,8 +225,8 @@ static int64_t count_entries_of_shards(const struct run *run) {
     return outside / topology->devices;
 }
 
-// What reaches devices in this iteration, by the policy's collective. Gradients of copies that stay are summed: to one of
-// them and back. What is placed anew brings its states.
+// What reaches devices in this iteration, by the policy's collective. Gradients of copies that stay are summed: to one
+// of them and back. What is placed anew brings its states.
 static void count_movement(const struct run *run, struct sample *sample) {
     const struct hpl_plan *plan = &run->plan;
     const int64_t devices = run->setting->topology.devices, holders = plan->first[plan->experts];

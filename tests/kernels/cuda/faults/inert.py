@@ -71,7 +71,7 @@ def without_first(tokens):
     if tokens[at - 1] in ("=", "(", ":") and tokens[end] in "?&":
         question = behind(tokens, end, "?")
         depth = 1
-        while depth:  # Of questions within the one.
+        while depth:  # Questions within the one.
             question = behind(tokens, question, "?:")
             depth += 1 if tokens[question - 1] == "?" else -1
         return tokens[:at] + tokens[question:]
