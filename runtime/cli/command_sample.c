@@ -42,8 +42,8 @@ bool hrt_run_open_sampler(const struct hrt_run *run, struct hrt_sampler *sampler
         return hrt_fail_usage(error,
                               "this model learns to fill in masked tokens (train.objective); "
                               "it cannot continue a text");
-    return hrt_sampler_open(sampler, rule, run->program->vocabulary, tokenizer, arguments->stop,
-                            error);
+    return hrt_sample_sampler_open(sampler, rule, run->program->vocabulary, tokenizer,
+                                   arguments->stop, error);
 }
 
 // Where in the file of prompts it went wrong.
@@ -123,6 +123,6 @@ int hrt_command_sample(const struct hrt_run *run, struct hrt_error *error) {
                       sample(run, &sampler, &state, error);
     if (!done) hrt_run_report(run, error);
     hrt_state_destroy(&state);
-    hrt_sampler_close(&sampler);
+    hrt_sample_sampler_close(&sampler);
     return done ? HRT_EXIT_DONE : (int)error->code;
 }

@@ -523,7 +523,7 @@ int hrt_command_train(const struct hrt_run *run, struct hrt_error *error) {
     hrt_profile_close(
         profile); // No list of transport is under way any more that it would be told of.
     hrt_data_close(&job.data);
-    hrt_sampler_close(&job.sampler);
+    hrt_sample_sampler_close(&job.sampler);
     hk_pretend(NULL);
     return code;
 }

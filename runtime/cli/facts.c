@@ -29,7 +29,7 @@ static bool is_of_machine(const char *key) {
 }
 
 static bool is_row(const char *key) {
-    for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++) {
+    for (const struct hrt_setting_row *row = hrt_config_rows; row->key; row++) {
         if (strcmp(row->key, key) == 0) return true;
     }
     return false;
@@ -59,7 +59,7 @@ static void add_resolved(json_t *settings, const struct hrt_trainer *trainer) {
 
 static json_t *settings_of(const struct hrt_trainer *trainer) {
     json_t *settings = json_object();
-    for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++) {
+    for (const struct hrt_setting_row *row = hrt_config_rows; row->key; row++) {
         char *text = counts(trainer->config, row) ? hrt_config_text(trainer->config, row) : NULL;
         if (text) json_object_set_new(settings, row->key, json_string(text));
         free(text);

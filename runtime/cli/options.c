@@ -218,8 +218,8 @@ static bool apply_option(struct hrt_arguments *arguments, int argc, char **argv,
     }
     if (!find_value(option, argc, argv, at, &value, error)) return false;
     if (!option->key)
-        return hrt_value_parse(&option->rule, option->name, value,
-                               (char *)arguments + option->offset, error);
+        return hrt_config_parse(&option->rule, option->name, value,
+                                (char *)arguments + option->offset, error);
     if (!*option->key) return apply_set(arguments, value, program, error);
     return hrt_config_set(&arguments->config, program, option->key, value, option->name, error);
 }

@@ -30,7 +30,7 @@
 #define ROW_RUN(row) {ITEM row, false, false},
 #define ROW_RESUME(row) {ITEM row, false, true},
 
-const struct hrt_setting_row hrt_setting_rows[] = {
+const struct hrt_setting_row hrt_config_rows[] = {
 #define HEC_SETTING(id, key, reader, type, standard, place, text)                                  \
     ROW_##reader((key, type, offsetof(struct hrt_config, id), standard, place, text))
 #include "lang/settings.def"
@@ -38,12 +38,12 @@ const struct hrt_setting_row hrt_setting_rows[] = {
     {0},
 };
 
-enum { ROWS = sizeof hrt_setting_rows / sizeof *hrt_setting_rows - 1 };
+enum { ROWS = sizeof hrt_config_rows / sizeof *hrt_config_rows - 1 };
 _Static_assert(ROWS <= 64, "there is a bit for each");
 
 // The row of a setting that a run may change.
 static const struct hrt_setting_row *find_row(const char *key) {
-    for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++) {
+    for (const struct hrt_setting_row *row = hrt_config_rows; row->key; row++) {
         if (!row->fixed && strcmp(row->key, key) == 0) return row;
     }
     return NULL;
@@ -51,13 +51,13 @@ static const struct hrt_setting_row *find_row(const char *key) {
 
 static bool parse(struct hrt_config *config, const struct hrt_setting_row *row, const char *value,
                   const char *name, struct hrt_error *error) {
-    return hrt_value_parse(&row->rule, name, value, (char *)config + row->offset, error);
+    return hrt_config_parse(&row->rule, name, value, (char *)config + row->offset, error);
 }
 
 bool hrt_config_init(struct hrt_config *config, const struct hrt_program *program,
                      struct hrt_error *error) {
     *config = (struct hrt_config){0};
-    for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++) {
+    for (const struct hrt_setting_row *row = hrt_config_rows; row->key; row++) {
         const char *compiled = hrt_program_setting(program, row->key);
         const char *value = compiled && *compiled ? compiled : row->fallback;
         if (*value && !parse(config, row, value, row->key, error)) return false;
@@ -68,7 +68,7 @@ bool hrt_config_init(struct hrt_config *config, const struct hrt_program *progra
 static bool fail_unknown(const struct hrt_program *program, const char *key,
                          struct hrt_error *error) {
     struct hrt_suggestion suggestion = {.typed = key};
-    for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++)
+    for (const struct hrt_setting_row *row = hrt_config_rows; row->key; row++)
         hrt_suggest(&suggestion, row->key);
     for (int i = 0; i < program->settings; i++) hrt_suggest(&suggestion, program->setting[i].key);
     if (suggestion.best)
@@ -80,19 +80,19 @@ static bool fail_unknown(const struct hrt_program *program, const char *key,
 bool hrt_config_counts(const struct hrt_config *config, const struct hrt_setting_row *row) {
     if (!row->of) return true;
     const size_t length = (size_t)(strrchr(row->key, '.') - row->key);
-    const struct hrt_setting_row *parent = hrt_setting_rows;
+    const struct hrt_setting_row *parent = hrt_config_rows;
     while (strncmp(parent->key, row->key, length) != 0 || parent->key[length]) parent++;
     int of, own;
     const int value = *(const int *)((const char *)config + parent->offset);
-    const char *word = hrt_word(parent->rule.words, value, &own), *listed;
-    for (int i = 0; (listed = hrt_word(row->of, i, &of)); i++) {
+    const char *word = hrt_config_word(parent->rule.words, value, &own), *listed;
+    for (int i = 0; (listed = hrt_config_word(row->of, i, &of)); i++) {
         if (of == own && strncmp(listed, word, (size_t)own) == 0) return true;
     }
     return false;
 }
 
 static uint64_t bit_of(const struct hrt_setting_row *row) {
-    return (uint64_t)1 << (row - hrt_setting_rows);
+    return (uint64_t)1 << (row - hrt_config_rows);
 }
 
 // The user's texts replace the program's. Training data of the user's own also drops the validation
@@ -138,7 +138,7 @@ static void print_real(FILE *out, double value) {
 
 static void print_word(FILE *out, const char *words, int index) {
     int length;
-    const char *word = hrt_word(words, index, &length);
+    const char *word = hrt_config_word(words, index, &length);
     fprintf(out, "%.*s", length, word);
 }
 
@@ -192,7 +192,7 @@ char *hrt_config_text(const struct hrt_config *config, const struct hrt_setting_
 void hrt_config_print(FILE *out, const struct hrt_config *config,
                       const struct hrt_program *program) {
     fprintf(out, "settings (--set key=value)\n");
-    for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++) {
+    for (const struct hrt_setting_row *row = hrt_config_rows; row->key; row++) {
         if (row->fixed) continue;
         fprintf(out, "  %s = ", row->key);
         print_value(out, &row->rule, (const char *)config + row->offset);

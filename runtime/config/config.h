@@ -60,7 +60,7 @@ struct hrt_setting_row {
 };
 
 // The table of settings, ended by a row without key.
-extern const struct hrt_setting_row hrt_setting_rows[];
+extern const struct hrt_setting_row hrt_config_rows[];
 
 // Fills in `config` from the program's settings and the defaults.
 bool hrt_config_init(struct hrt_config *config, const struct hrt_program *program,

@@ -97,7 +97,7 @@ static bool parse_pair(const struct hrt_value_rule *rule, const char *name, cons
     return true;
 }
 
-const char *hrt_word(const char *words, int index, int *length) {
+const char *hrt_config_word(const char *words, int index, int *length) {
     for (;; index--) {
         *length = (int)strcspn(words, "|");
         if (index == 0) return words;
@@ -111,7 +111,7 @@ static bool parse_choice(const struct hrt_value_rule *rule, const char *name, co
     char known[256] = "";
     int length;
     for (int i = 0;; i++) {
-        const char *word = hrt_word(rule->words, i, &length);
+        const char *word = hrt_config_word(rule->words, i, &length);
         if (!word) break;
         if (strlen(text) == (size_t)length && strncmp(word, text, (size_t)length) == 0) {
             *out = i;
@@ -138,8 +138,8 @@ static void set_zero(enum hrt_value_kind kind, void *out) {
     if (kind == HRT_VALUE_TEXT) *(const char **)out = NULL;
 }
 
-bool hrt_value_parse(const struct hrt_value_rule *rule, const char *name, const char *text,
-                     void *out, struct hrt_error *error) {
+bool hrt_config_parse(const struct hrt_value_rule *rule, const char *name, const char *text,
+                      void *out, struct hrt_error *error) {
     if (rule->zero && strcmp(rule->zero, text) == 0) {
         set_zero(rule->kind, out);
         return true;

@@ -48,11 +48,11 @@ struct hrt_value_rule {
 // clang-format on
 
 // Word number `index` of a list separated by '|', whose length is set. NULL: there are fewer.
-const char *hrt_word(const char *words, int index, int *length);
+const char *hrt_config_word(const char *words, int index, int *length);
 
 // Parses `text` by the rule and stores it in `out`. False: `error` (a usage error) says what is
 // wrong with `name`; `out` is unchanged.
-bool hrt_value_parse(const struct hrt_value_rule *rule, const char *name, const char *text,
-                     void *out, struct hrt_error *error);
+bool hrt_config_parse(const struct hrt_value_rule *rule, const char *name, const char *text,
+                      void *out, struct hrt_error *error);
 
 #endif

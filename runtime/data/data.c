@@ -127,15 +127,15 @@ static bool open_all(struct hrt_data *data, const struct hrt_data_request *reque
                      : data->validation_cut ? share_held_out
                                             : 0;
     return add_train(data, error) && add_validation(data, request, error) &&
-           hrt_teachers_open(&data->teachers, request->teacher, request->teachers, data->file,
-                             data->files, data->vocabulary, error);
+           hrt_data_teachers_open(&data->teachers, request->teacher, request->teachers, data->file,
+                                  data->files, data->vocabulary, error);
 }
 
 bool hrt_data_open(struct hrt_data *data, const struct hrt_data_request *request,
                    struct hrt_error *error) {
     *data = (struct hrt_data){.positions = request->positions, .vocabulary = request->vocabulary};
     data->mask = (struct hrt_mask){request->mask_rate, data->positions, data->vocabulary};
-    data->targets = request->mask_rate > 0 ? hrt_mask_targets(&data->mask) : data->positions;
+    data->targets = request->mask_rate > 0 ? hrt_data_mask_targets(&data->mask) : data->positions;
     if (request->mask_rate > 0 && data->vocabulary < 2)
         return hrt_fail(error, "a masked objective needs a mask token besides the others, and the "
                                "vocabulary has one entry");
@@ -185,7 +185,8 @@ bool hrt_data_draw(const struct hrt_data *data, uint64_t seed, uint64_t sequence
     if (!read_sequence(data, place_of_draw(data, seed, sequence), ids, targets, error))
         return false;
     if (data->mask.rate > 0)
-        hrt_mask_sequence(&data->mask, hrt_stream_make(seed, "mask", ""), sequence, ids, targets);
+        hrt_data_mask_sequence(&data->mask, hrt_stream_make(seed, "mask", ""), sequence, ids,
+                               targets);
     return true;
 }
 
@@ -193,8 +194,8 @@ bool hrt_data_window(const struct hrt_data *data, int64_t window, int32_t *ids, 
                      struct hrt_error *error) {
     if (!read_sequence(data, place_of_window(data, window), ids, targets, error)) return false;
     if (data->mask.rate > 0) // One seed: losses of one validation set compare.
-        hrt_mask_sequence(&data->mask, hrt_stream_make(0, "mask", "validation"), (uint64_t)window,
-                          ids, targets);
+        hrt_data_mask_sequence(&data->mask, hrt_stream_make(0, "mask", "validation"),
+                               (uint64_t)window, ids, targets);
     return true;
 }
 
@@ -209,9 +210,9 @@ static bool read_teacher(const struct hrt_data *data, struct place place, int32_
                          float *log_probs, struct hrt_error *error) {
     const struct hrt_teachers *teachers = &data->teachers;
     assert(teachers->entries > 0);
-    return hrt_teacher_file_read(&teachers->file[teachers->of[place.part->file]],
-                                 place.part->first + place.start, data->positions, ids, log_probs,
-                                 error);
+    return hrt_data_teacher_file_read(&teachers->file[teachers->of[place.part->file]],
+                                      place.part->first + place.start, data->positions, ids,
+                                      log_probs, error);
 }
 
 bool hrt_data_draw_teacher(const struct hrt_data *data, uint64_t seed, uint64_t sequence,
@@ -226,7 +227,7 @@ bool hrt_data_window_teacher(const struct hrt_data *data, int64_t window, int32_
 
 void hrt_data_close(struct hrt_data *data) {
     for (int i = 0; i < data->files; i++) hrt_data_file_close(&data->file[i]);
-    hrt_teachers_close(&data->teachers);
+    hrt_data_teachers_close(&data->teachers);
     free(data->file);
     free(data->train.part);
     free(data->validation.part);

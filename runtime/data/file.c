@@ -76,7 +76,7 @@ const char *hrt_data_not_text(const void *head, size_t bytes) {
 enum { FORMS = sizeof llmc_form / sizeof *llmc_form };
 enum { RELATIVES = sizeof llmc_relative / sizeof *llmc_relative };
 
-bool hrt_read_at(int fd, void *out, size_t bytes, int64_t offset) {
+bool hrt_data_read_at(int fd, void *out, size_t bytes, int64_t offset) {
     char *at = out;
     while (bytes > 0) {
         const ssize_t got = pread(fd, at, bytes, offset);
@@ -92,7 +92,7 @@ bool hrt_read_at(int fd, void *out, size_t bytes, int64_t offset) {
     return true;
 }
 
-bool hrt_fail_read(const char *path, struct hrt_error *error) {
+bool hrt_data_fail_read(const char *path, struct hrt_error *error) {
     if (errno) return hrt_fail(error, "cannot read '%s': %s", path, strerror(errno));
     return hrt_fail(error, "'%s' became shorter while it was in use", path);
 }
@@ -121,7 +121,7 @@ static bool check_is_text(const struct hrt_data_file *file, int64_t bytes,
                           struct hrt_error *error) {
     unsigned char head[HRT_DATA_HEAD];
     const size_t count = bytes < HRT_DATA_HEAD ? (size_t)bytes : HRT_DATA_HEAD;
-    if (!hrt_read_at(file->fd, head, count, 0)) return hrt_fail_read(file->path, error);
+    if (!hrt_data_read_at(file->fd, head, count, 0)) return hrt_data_fail_read(file->path, error);
     const char *other = hrt_data_not_text(head, count);
     return !other || hrt_fail(error, "'%s' is %s", file->path, other);
 }
@@ -133,7 +133,8 @@ static bool open_llmc(struct hrt_data_file *file, int64_t bytes, struct hrt_erro
                         "'%s' is too short for an llm.c data file: %" PRId64
                         " bytes, and the header alone has %d",
                         file->path, bytes, LLMC_HEADER_BYTES);
-    if (!hrt_read_at(file->fd, header, sizeof header, 0)) return hrt_fail_read(file->path, error);
+    if (!hrt_data_read_at(file->fd, header, sizeof header, 0))
+        return hrt_data_fail_read(file->path, error);
     for (int i = 0; i < FORMS; i++) {
         if (llmc_form[i].magic == header[0] && llmc_form[i].version == header[1])
             file->token_bytes = llmc_form[i].token_bytes;
@@ -161,8 +162,8 @@ static bool open_llmc(struct hrt_data_file *file, int64_t bytes, struct hrt_erro
 static bool open_bytes(struct hrt_data_file *file, int64_t bytes, struct hrt_error *error) {
     int32_t magic = 0;
     if (!check_is_text(file, bytes, error)) return false;
-    if (bytes >= LLMC_HEADER_BYTES && !hrt_read_at(file->fd, &magic, sizeof magic, 0))
-        return hrt_fail_read(file->path, error);
+    if (bytes >= LLMC_HEADER_BYTES && !hrt_data_read_at(file->fd, &magic, sizeof magic, 0))
+        return hrt_data_fail_read(file->path, error);
     for (int i = 0; i < FORMS; i++) {
         if (llmc_form[i].magic == magic)
             return hrt_fail(error, "'%s' is an llm.c data file: use --format llmc", file->path);
@@ -239,8 +240,8 @@ bool hrt_data_file_open(struct hrt_data_file *file, const char *path, enum hrt_d
 bool hrt_data_file_read(const struct hrt_data_file *file, int64_t first, int64_t count,
                         int64_t vocabulary, void *raw, int32_t *out, struct hrt_error *error) {
     const int64_t offset = file->header_bytes + first * file->token_bytes;
-    if (!hrt_read_at(file->fd, raw, (size_t)(count * file->token_bytes), offset))
-        return hrt_fail_read(file->path, error);
+    if (!hrt_data_read_at(file->fd, raw, (size_t)(count * file->token_bytes), offset))
+        return hrt_data_fail_read(file->path, error);
     for (int64_t i = 0; i < count; i++) {
         const uint32_t token = file->token_bytes == 1   ? ((const uint8_t *)raw)[i]
                                : file->token_bytes == 2 ? ((const uint16_t *)raw)[i]
@@ -264,8 +265,8 @@ bool hrt_data_file_checksum(const struct hrt_data_file *file, uint32_t *checksum
     *checksum = 0;
     for (int64_t done = 0; read && done < bytes; done += BLOCK) {
         const size_t count = (size_t)(bytes - done < BLOCK ? bytes - done : BLOCK);
-        read = hrt_read_at(file->fd, block, count, file->header_bytes + done) ||
-               hrt_fail_read(file->path, error);
+        read = hrt_data_read_at(file->fd, block, count, file->header_bytes + done) ||
+               hrt_data_fail_read(file->path, error);
         if (read) *checksum = libdeflate_crc32(*checksum, block, count);
     }
     free(block);

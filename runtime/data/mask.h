@@ -16,12 +16,12 @@ struct hrt_mask {
 };
 
 // Targets of one sequence: rate x positions, rounded, at least 1.
-int64_t hrt_mask_targets(const struct hrt_mask *mask);
+int64_t hrt_data_mask_targets(const struct hrt_mask *mask);
 
 // Chooses the targets of `ids` [positions], stores them in `targets` [positions] with -1 between
 // them, and hides them in `ids`. Depends on (stream, sequence, position) and the ids alone. The
 // vocabulary has at least 2 entries; random replacements are never the mask token.
-void hrt_mask_sequence(const struct hrt_mask *mask, struct hrt_stream stream, uint64_t sequence,
-                       int32_t *ids, int32_t *targets);
+void hrt_data_mask_sequence(const struct hrt_mask *mask, struct hrt_stream stream,
+                            uint64_t sequence, int32_t *ids, int32_t *targets);
 
 #endif

@@ -27,8 +27,8 @@ static void put_word(unsigned char *header, int at, int64_t value) {
     memcpy(header + at, &word, sizeof word);
 }
 
-void hrt_teacher_header(const struct hrt_teacher_file *file,
-                        unsigned char header[HRT_TEACHER_HEADER]) {
+void hrt_data_teacher_header(const struct hrt_teacher_file *file,
+                             unsigned char header[HRT_TEACHER_HEADER]) {
     memset(header, 0, HRT_TEACHER_HEADER);
     memcpy(header, magic, sizeof magic);
     put_word(header, AT_VERSION, VERSION);
@@ -93,7 +93,8 @@ static bool read_header(struct hrt_teacher_file *file, int64_t vocabulary,
     if (status.st_size < HRT_TEACHER_HEADER)
         return hrt_fail(error, "'%s' is too short: %" PRId64 " bytes, and the header alone has %d",
                         file->path, (int64_t)status.st_size, HRT_TEACHER_HEADER);
-    if (!hrt_read_at(file->fd, header, sizeof header, 0)) return hrt_fail_read(file->path, error);
+    if (!hrt_data_read_at(file->fd, header, sizeof header, 0))
+        return hrt_data_fail_read(file->path, error);
     file->entries = word_at(header, AT_ENTRIES);
     memcpy(&file->tokens, header + AT_TOKENS, sizeof file->tokens);
     file->vocabulary = word_at(header, AT_VOCABULARY);
@@ -103,18 +104,18 @@ static bool read_header(struct hrt_teacher_file *file, int64_t vocabulary,
     return check_header(file, header, vocabulary, error) && check_size(file, status.st_size, error);
 }
 
-bool hrt_teacher_file_open(struct hrt_teacher_file *file, const char *path, int64_t vocabulary,
-                           struct hrt_error *error) {
+bool hrt_data_teacher_file_open(struct hrt_teacher_file *file, const char *path, int64_t vocabulary,
+                                struct hrt_error *error) {
     *file = (struct hrt_teacher_file){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     if (file->fd < 0) return hrt_fail(error, "cannot open '%s': %s", path, strerror(errno));
     file->path = strdup(path);
     if (!file->path) hrt_fail(error, "out of memory");
     if (file->path && read_header(file, vocabulary, error)) return true;
-    hrt_teacher_file_close(file);
+    hrt_data_teacher_file_close(file);
     return false;
 }
 
-void hrt_teacher_file_close(struct hrt_teacher_file *file) {
+void hrt_data_teacher_file_close(struct hrt_teacher_file *file) {
     if (file->fd >= 0) close(file->fd);
     free(file->path);
     *file = (struct hrt_teacher_file){.fd = -1};
@@ -168,16 +169,16 @@ static bool read_row(const struct hrt_teacher_file *file, int64_t token, const v
     return true;
 }
 
-bool hrt_teacher_file_read(const struct hrt_teacher_file *file, int64_t first, int64_t count,
-                           int32_t *ids, float *log_probs, struct hrt_error *error) {
+bool hrt_data_teacher_file_read(const struct hrt_teacher_file *file, int64_t first, int64_t count,
+                                int32_t *ids, float *log_probs, struct hrt_error *error) {
     char block[ROW_BYTES];
     const int64_t row = row_bytes(file), most = ROW_BYTES / row;
     _Static_assert(HRT_TEACHER_ENTRIES * 8 <= ROW_BYTES, "a row fits");
     for (int64_t done = 0; done < count;) {
         const int64_t rows = count - done < most ? count - done : most;
-        if (!hrt_read_at(file->fd, block, (size_t)(rows * row),
-                         HRT_TEACHER_HEADER + (first + done) * row))
-            return hrt_fail_read(file->path, error);
+        if (!hrt_data_read_at(file->fd, block, (size_t)(rows * row),
+                              HRT_TEACHER_HEADER + (first + done) * row))
+            return hrt_data_fail_read(file->path, error);
         for (int64_t i = 0; i < rows; i++, done++) {
             const int64_t at = done * file->entries;
             if (!read_row(file, first + done, block + i * row, ids + at, log_probs + at, error))

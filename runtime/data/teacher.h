@@ -35,19 +35,19 @@ struct hrt_teacher_file {
 };
 
 // Opens `path`, for a model of `vocabulary` tokens. False: `error` says what is wrong; nothing stays open.
-bool hrt_teacher_file_open(struct hrt_teacher_file *file, const char *path, int64_t vocabulary,
-                           struct hrt_error *error);
+bool hrt_data_teacher_file_open(struct hrt_teacher_file *file, const char *path, int64_t vocabulary,
+                                struct hrt_error *error);
 
 // Reads the entries of tokens first .. first + count - 1 into ids and log_probs [count, entries]. Fails where an id is
 // outside of the vocabulary, or a log-probability is neither finite nor -infinity.
-bool hrt_teacher_file_read(const struct hrt_teacher_file *file, int64_t first, int64_t count,
-                           int32_t *ids, float *log_probs, struct hrt_error *error);
+bool hrt_data_teacher_file_read(const struct hrt_teacher_file *file, int64_t first, int64_t count,
+                                int32_t *ids, float *log_probs, struct hrt_error *error);
 
-void hrt_teacher_file_close(struct hrt_teacher_file *file);
+void hrt_data_teacher_file_close(struct hrt_teacher_file *file);
 
 // Fills in the header of a file with these facts.
-void hrt_teacher_header(const struct hrt_teacher_file *file,
-                        unsigned char header[HRT_TEACHER_HEADER]);
+void hrt_data_teacher_header(const struct hrt_teacher_file *file,
+                             unsigned char header[HRT_TEACHER_HEADER]);
 
 // ---- the files of a run
 
@@ -60,10 +60,10 @@ struct hrt_teachers {
 
 // Opens the files at these paths and patterns, and finds for each of `tokens` the one that speaks of it, by number of
 // tokens and checksum. Reads all tokens once. False: `error` names the file; nothing stays open.
-bool hrt_teachers_open(struct hrt_teachers *teachers, const char *const *pattern, int patterns,
-                       const struct hrt_data_file *tokens, int files, int64_t vocabulary,
-                       struct hrt_error *error);
+bool hrt_data_teachers_open(struct hrt_teachers *teachers, const char *const *pattern, int patterns,
+                            const struct hrt_data_file *tokens, int files, int64_t vocabulary,
+                            struct hrt_error *error);
 
-void hrt_teachers_close(struct hrt_teachers *teachers);
+void hrt_data_teachers_close(struct hrt_teachers *teachers);
 
 #endif

@@ -23,7 +23,7 @@ static bool add_file(struct hrt_teachers *teachers, const char *path, int64_t vo
         realloc(teachers->file, ((size_t)teachers->files + 1) * sizeof *grown);
     if (!grown) return hrt_fail(error, "out of memory");
     teachers->file = grown;
-    if (!hrt_teacher_file_open(&grown[teachers->files], path, vocabulary, error)) return false;
+    if (!hrt_data_teacher_file_open(&grown[teachers->files], path, vocabulary, error)) return false;
     teachers->files++;
     return check_entries(teachers, error);
 }
@@ -90,18 +90,18 @@ static bool open_all(struct hrt_teachers *teachers, const char *const *pattern, 
     return true;
 }
 
-bool hrt_teachers_open(struct hrt_teachers *teachers, const char *const *pattern, int patterns,
-                       const struct hrt_data_file *tokens, int files, int64_t vocabulary,
-                       struct hrt_error *error) {
+bool hrt_data_teachers_open(struct hrt_teachers *teachers, const char *const *pattern, int patterns,
+                            const struct hrt_data_file *tokens, int files, int64_t vocabulary,
+                            struct hrt_error *error) {
     *teachers = (struct hrt_teachers){0};
     if (patterns == 0 || open_all(teachers, pattern, patterns, tokens, files, vocabulary, error))
         return true;
-    hrt_teachers_close(teachers);
+    hrt_data_teachers_close(teachers);
     return false;
 }
 
-void hrt_teachers_close(struct hrt_teachers *teachers) {
-    for (int i = 0; i < teachers->files; i++) hrt_teacher_file_close(&teachers->file[i]);
+void hrt_data_teachers_close(struct hrt_teachers *teachers) {
+    for (int i = 0; i < teachers->files; i++) hrt_data_teacher_file_close(&teachers->file[i]);
     free(teachers->file);
     free(teachers->of);
     *teachers = (struct hrt_teachers){0};

@@ -48,17 +48,18 @@ enum { LOOKS = 100 }; // Of the host at the stream, between two looks at others.
 
 static bool open_lane(struct hkc_lane *lane, int number, struct hrt_error *error) {
     cudaError_t status = cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking);
-    if (status != cudaSuccess) return hrt_gpu_refuse(error, "its stream cannot be made", status);
+    if (status != cudaSuccess)
+        return hrt_device_gpu_refuse(error, "its stream cannot be made", status);
     status = cudaMalloc(&lane->scratch, HKC_SCRATCH);
     if (status != cudaSuccess)
-        return hrt_gpu_refuse(error, "its scratch memory cannot be taken", status);
+        return hrt_device_gpu_refuse(error, "its scratch memory cannot be taken", status);
     status = cudaDeviceGetAttribute(&lane->multiprocessors, cudaDevAttrMultiProcessorCount, number);
     if (status != cudaSuccess)
-        return hrt_gpu_refuse(error, "it does not say how large it is", status);
+        return hrt_device_gpu_refuse(error, "it does not say how large it is", status);
     int major = 0;
     status = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number);
     if (status != cudaSuccess)
-        return hrt_gpu_refuse(error, "it does not say what it can do", status);
+        return hrt_device_gpu_refuse(error, "it does not say what it can do", status);
     lane->capability = 10 * major;
     return true;
 }
@@ -73,7 +74,7 @@ static bool open_marks(struct marks *marks, struct hrt_error *error) {
         const cudaError_t status =
             cudaEventCreateWithFlags(&marks->event[i], cudaEventDisableTiming);
         if (status != cudaSuccess)
-            return hrt_gpu_refuse(error, "its events cannot be made", status);
+            return hrt_device_gpu_refuse(error, "its events cannot be made", status);
     }
     return true;
 }
@@ -148,7 +149,7 @@ static bool find_code(int number, char *name, size_t bytes, bool *warpgroups,
 static bool open_gpu(struct hrt_device *device, struct hrt_error *error) {
     int number = 0;
     bool warpgroups = false;
-    if (!hrt_gpu_choose(device->local, &number, error) ||
+    if (!hrt_device_gpu_choose(device->local, &number, error) ||
         !find_code(number, device->name, sizeof device->name, &warpgroups, error))
         return false;
     cudaDeviceGetPCIBusId(device->address, sizeof device->address, number);
@@ -171,7 +172,7 @@ static void describe_gpu(char *text, size_t bytes) {
     struct hrt_error error = {0};
     int number = 0, devices = 0, driver = 0, runtime = 0, major = 0, minor = 0, processors = 0;
     bool warpgroups;
-    if (!hrt_gpu_choose(0, &number, &error) ||
+    if (!hrt_device_gpu_choose(0, &number, &error) ||
         !find_code(number, name, sizeof name, &warpgroups, &error)) {
         snprintf(text, bytes, "%s", error.text);
         return;

@@ -7,7 +7,7 @@
 
 #include "runtime/base/world.h"
 
-bool hrt_gpu_refuse(struct hrt_error *error, const char *what, cudaError_t status) {
+bool hrt_device_gpu_refuse(struct hrt_error *error, const char *what, cudaError_t status) {
     return hrt_fail(error, "this program is for a GPU (target cuda), and %s: %s", what,
                     cudaGetErrorString(status));
 }
@@ -31,7 +31,7 @@ static bool refuse_count(struct hrt_error *error, cudaError_t status) {
                         "this program is for a GPU (target cuda), and there is none among "
                         "CUDA_VISIBLE_DEVICES=%s",
                         visible);
-    return hrt_gpu_refuse(error, "there is none", status);
+    return hrt_device_gpu_refuse(error, "there is none", status);
 }
 
 static bool read_number(const char *text, int count, int *number, struct hrt_error *error) {
@@ -50,7 +50,7 @@ static bool read_number(const char *text, int count, int *number, struct hrt_err
     return true;
 }
 
-bool hrt_gpu_choose(int local, int *number, struct hrt_error *error) {
+bool hrt_device_gpu_choose(int local, int *number, struct hrt_error *error) {
     struct hrt_world world;
     const char *asked = getenv("HECATE_DEVICE");
     int count = 0;
@@ -64,5 +64,5 @@ bool hrt_gpu_choose(int local, int *number, struct hrt_error *error) {
         *number = (world.local_rank < 0 ? local : world.local_rank) % count;
     }
     const cudaError_t chosen = cudaSetDevice(*number);
-    return chosen == cudaSuccess || hrt_gpu_refuse(error, "it cannot be used", chosen);
+    return chosen == cudaSuccess || hrt_device_gpu_refuse(error, "it cannot be used", chosen);
 }

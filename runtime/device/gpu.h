@@ -10,9 +10,9 @@
 // that is set, else the one for its rank on its machine, as the launcher numbers it or, where it does not, `local`. If
 // there are fewer GPUs than ranks several ranks take one. Makes it the current one. False: there is none, none that can
 // be used, or HECATE_DEVICE is not the number of one; the error says what is missing.
-bool hrt_gpu_choose(int local, int *number, struct hrt_error *error);
+bool hrt_device_gpu_choose(int local, int *number, struct hrt_error *error);
 
 // Fails with "this program is for a GPU (target cuda), and `what`: ..".
-bool hrt_gpu_refuse(struct hrt_error *error, const char *what, cudaError_t status);
+bool hrt_device_gpu_refuse(struct hrt_error *error, const char *what, cudaError_t status);
 
 #endif

@@ -14,11 +14,11 @@ struct hrt_graph {
 };
 
 // Whether the device was asked for the part, of which nothing is left to do. If not, the caller asks for it and then
-// calls hrt_graph_end, without waiting for the device and without marks in between: the first time it is done as
+// calls hrt_device_graph_end, without waiting for the device and without marks in between: the first time it is done as
 // always, as kernels are loaded then; the second time it is recorded, too.
-bool hrt_graph_run(struct hrt_graph *graph, struct hrt_device *device);
-void hrt_graph_end(struct hrt_graph *graph);
+bool hrt_device_graph_run(struct hrt_graph *graph, struct hrt_device *device);
+void hrt_device_graph_end(struct hrt_graph *graph);
 
-void hrt_graph_destroy(struct hrt_graph *graph);
+void hrt_device_graph_destroy(struct hrt_graph *graph);
 
 #endif

@@ -25,7 +25,7 @@ static json_t *settings_of(const struct hrt_config *config, const struct hrt_pro
     for (int i = 0; i < program->settings; i++)
         json_object_set_new(settings, program->setting[i].key,
                             json_string(program->setting[i].value));
-    for (const struct hrt_setting_row *row = hrt_setting_rows; row->key; row++) {
+    for (const struct hrt_setting_row *row = hrt_config_rows; row->key; row++) {
         char *text = hrt_config_text(config, row);
         json_object_set_new(settings, row->key, json_string(text));
         free(text);

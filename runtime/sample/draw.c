@@ -89,8 +89,8 @@ static struct choice choose(struct heap *heap, double all, struct hrt_draw_rule 
     return kept;
 }
 
-int32_t hrt_draw_token(struct hrt_candidate *candidate, int64_t vocabulary,
-                       struct hrt_draw_rule rule, uint64_t index) {
+int32_t hrt_sample_draw_token(struct hrt_candidate *candidate, int64_t vocabulary,
+                              struct hrt_draw_rule rule, uint64_t index) {
     if (rule.temperature == 0) return candidate[likeliest(candidate, vocabulary)].id;
     const double all = weigh(candidate, vocabulary, rule.temperature);
     struct heap heap = make_heap(candidate, vocabulary);

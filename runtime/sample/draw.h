@@ -20,7 +20,7 @@ struct hrt_candidate {
 
 // Draws token `index` of a sample by the scores of `candidate` [vocabulary], which it reorders. The same rule, index
 // and scores give the same token.
-int32_t hrt_draw_token(struct hrt_candidate *candidate, int64_t vocabulary,
-                       struct hrt_draw_rule rule, uint64_t index);
+int32_t hrt_sample_draw_token(struct hrt_candidate *candidate, int64_t vocabulary,
+                              struct hrt_draw_rule rule, uint64_t index);
 
 #endif

@@ -51,8 +51,8 @@ static bool read_file(const char *path, int64_t vocabulary, struct hrt_ids *ends
     return read;
 }
 
-bool hrt_ends_read(const char *tokenizer, int64_t vocabulary, struct hrt_ids *ends,
-                   struct hrt_error *error) {
+bool hrt_sample_ends_read(const char *tokenizer, int64_t vocabulary, struct hrt_ids *ends,
+                          struct hrt_error *error) {
     static const char *const names[] = {"generation_config.json", "config.json"};
     const char *slash = strrchr(tokenizer, '/');
     const int folder = slash ? (int)(slash + 1 - tokenizer) : 0;

@@ -37,11 +37,11 @@ static size_t before_stop(struct hrt_tail *tail) {
     return tail->bytes;
 }
 
-bool hrt_tail_add(struct hrt_tail *tail, const char *text, size_t bytes) {
+bool hrt_sample_tail_add(struct hrt_tail *tail, const char *text, size_t bytes) {
     return hold(tail, text, bytes) && print(tail, before_stop(tail));
 }
 
-bool hrt_tail_end(struct hrt_tail *tail) {
+bool hrt_sample_tail_end(struct hrt_tail *tail) {
     const bool printed = tail->ended || print(tail, tail->bytes);
     free(tail->held);
     tail->held = NULL;

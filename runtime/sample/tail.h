@@ -15,9 +15,9 @@ struct hrt_tail {
 };
 
 // Appends to the text and prints what cannot be of `stop`. False: errno.
-bool hrt_tail_add(struct hrt_tail *tail, const char *text, size_t bytes);
+bool hrt_sample_tail_add(struct hrt_tail *tail, const char *text, size_t bytes);
 
 // Prints what is held back, and frees it. False: errno.
-bool hrt_tail_end(struct hrt_tail *tail);
+bool hrt_sample_tail_end(struct hrt_tail *tail);
 
 #endif

@@ -8,7 +8,7 @@
 #include "runtime/experts/fssdp_run.h"
 #include "runtime/params/tensor.h"
 
-void hrt_window_begin(struct hrt_window *w, const int32_t *ids, int64_t count) {
+void hrt_sample_window_begin(struct hrt_window *w, const int32_t *ids, int64_t count) {
     const int64_t positions = w->state->program->positions;
     const int64_t seen = count < positions ? count : positions;
     memcpy(w->state->ids, ids + count - seen, (size_t)seen * sizeof *ids);
@@ -17,7 +17,7 @@ void hrt_window_begin(struct hrt_window *w, const int32_t *ids, int64_t count) {
     for (int64_t i = 0; i < positions; i++) w->state->targets[i] = -1;
 }
 
-void hrt_window_append(struct hrt_window *w, int32_t id) {
+void hrt_sample_window_append(struct hrt_window *w, int32_t id) {
     const int64_t positions = w->state->program->positions;
     int32_t *ids = w->state->ids;
     if (w->length == positions) {
@@ -43,8 +43,8 @@ static int64_t compute(struct hrt_window *w) {
     return w->length - first - 1;
 }
 
-bool hrt_window_score(struct hrt_window *w, struct hrt_candidate *candidate,
-                      struct hrt_error *error) {
+bool hrt_sample_window_score(struct hrt_window *w, struct hrt_candidate *candidate,
+                             struct hrt_error *error) {
     struct hrt_state *state = w->state;
     const struct hrt_program *program = state->program;
     const int64_t element =
@@ -68,7 +68,7 @@ bool hrt_window_score(struct hrt_window *w, struct hrt_candidate *candidate,
     return true;
 }
 
-void hrt_window_end(struct hrt_window *w) {
+void hrt_sample_window_end(struct hrt_window *w) {
     const struct hrt_program *program = w->state->program;
     if (program->seek) program->seek(w->state->model, 0, program->positions);
 }

@@ -17,19 +17,19 @@ struct hrt_window {
 };
 
 // For a prompt, whose last T tokens stay.
-void hrt_window_begin(struct hrt_window *window, const int32_t *ids, int64_t count);
+void hrt_sample_window_begin(struct hrt_window *window, const int32_t *ids, int64_t count);
 
 // Appends a token that was drawn. A full window forgets its older half before: all positions move, and are computed
 // again.
-void hrt_window_append(struct hrt_window *window, int32_t id);
+void hrt_sample_window_append(struct hrt_window *window, int32_t id);
 
 // The scores of the token behind a window that has one: `candidate` [vocabulary]. A forward computes the tokens that
 // are new, where the program can go on with a sequence, or else the whole window. All ranks call it. False: a score is
 // not finite.
-bool hrt_window_score(struct hrt_window *window, struct hrt_candidate *candidate,
-                      struct hrt_error *error);
+bool hrt_sample_window_score(struct hrt_window *window, struct hrt_candidate *candidate,
+                             struct hrt_error *error);
 
 // The state as other forwards need it.
-void hrt_window_end(struct hrt_window *window);
+void hrt_sample_window_end(struct hrt_window *window);
 
 #endif

@@ -13,21 +13,21 @@ static bool are_bytes(const struct hrt_words *words) {
     return !words->tokenizer && words->vocabulary == 256;
 }
 
-bool hrt_words_are_text(const struct hrt_words *words) {
+bool hrt_sample_words_are_text(const struct hrt_words *words) {
     return words->tokenizer || are_bytes(words);
 }
 
-bool hrt_words_open(struct hrt_words *words, int64_t vocabulary, const char *path,
-                    struct hrt_error *error) {
+bool hrt_sample_words_open(struct hrt_words *words, int64_t vocabulary, const char *path,
+                           struct hrt_error *error) {
     *words = (struct hrt_words){.vocabulary = vocabulary};
     if (!path) return true;
     words->tokenizer = hrt_tokenizer_load(path, error);
     if (!words->tokenizer) return false;
     words->encoder = hrt_encoder_create(words->tokenizer, error);
-    return words->encoder && hrt_ends_read(path, vocabulary, &words->ends, error);
+    return words->encoder && hrt_sample_ends_read(path, vocabulary, &words->ends, error);
 }
 
-void hrt_words_close(struct hrt_words *words) {
+void hrt_sample_words_close(struct hrt_words *words) {
     hrt_encoder_free(words->encoder);
     hrt_tokenizer_free(words->tokenizer);
     free(words->ends.at);
@@ -95,8 +95,8 @@ static bool check_ids(const struct hrt_words *words, const struct hrt_ids *ids,
     return ids->count > 0 || hrt_fail_usage(error, "the prompt has no token");
 }
 
-bool hrt_words_read(struct hrt_words *words, const char *prompt, struct hrt_ids *ids,
-                    struct hrt_error *error) {
+bool hrt_sample_words_read(struct hrt_words *words, const char *prompt, struct hrt_ids *ids,
+                           struct hrt_error *error) {
     if (words->tokenizer)
         return (prompt ? encode(words, prompt, true, ids, error) : begin_text(words, ids, error)) &&
                check_ids(words, ids, error);
@@ -106,7 +106,7 @@ bool hrt_words_read(struct hrt_words *words, const char *prompt, struct hrt_ids 
            check_ids(words, ids, error);
 }
 
-struct hrt_piece hrt_words_write(struct hrt_words *words, int32_t id, bool first) {
+struct hrt_piece hrt_sample_words_write(struct hrt_words *words, int32_t id, bool first) {
     if (words->tokenizer) return hrt_decode(words->tokenizer, id, first);
     if (are_bytes(words)) {
         words->number[0] = (char)id;
@@ -116,7 +116,7 @@ struct hrt_piece hrt_words_write(struct hrt_words *words, int32_t id, bool first
     return (struct hrt_piece){.text = words->number, .bytes = (size_t)bytes};
 }
 
-bool hrt_words_end(const struct hrt_words *words, int32_t id) {
+bool hrt_sample_words_end(const struct hrt_words *words, int32_t id) {
     for (size_t i = 0; i < words->ends.count; i++) {
         if (words->ends.at[i] == id) return true;
     }

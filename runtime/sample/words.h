@@ -19,26 +19,26 @@ struct hrt_words {
 // Reads the tokenizer.json `path`, and which tokens end a text from `eos_token_id` of generation_config.json or
 // config.json beside it, where there is one. NULL: no tokenizer. False: `error` names the file. Close it in either
 // case.
-bool hrt_words_open(struct hrt_words *words, int64_t vocabulary, const char *path,
-                    struct hrt_error *error);
+bool hrt_sample_words_open(struct hrt_words *words, int64_t vocabulary, const char *path,
+                           struct hrt_error *error);
 
 // Also of zeroed ones.
-void hrt_words_close(struct hrt_words *words);
+void hrt_sample_words_close(struct hrt_words *words);
 
 // Whether text stands for itself: through a tokenizer, or as bytes.
-bool hrt_words_are_text(const struct hrt_words *words);
+bool hrt_sample_words_are_text(const struct hrt_words *words);
 
 // Appends the tokens of a prompt, at least one: of a text, with what the tokenizer puts around it, or ids with blanks
 // or commas between. NULL: the beginning of a text; without a tokenizer a newline, or id 0. False: something in it is
 // no token of the model.
-bool hrt_words_read(struct hrt_words *words, const char *prompt, struct hrt_ids *ids,
-                    struct hrt_error *error);
+bool hrt_sample_words_read(struct hrt_words *words, const char *prompt, struct hrt_ids *ids,
+                           struct hrt_error *error);
 
 // The text of a token; `first`: in a text without a prompt. It stays until the next call. Tokens that mark
 // something are `special`, and not printed.
-struct hrt_piece hrt_words_write(struct hrt_words *words, int32_t id, bool first);
+struct hrt_piece hrt_sample_words_write(struct hrt_words *words, int32_t id, bool first);
 
 // Whether the token ends a text.
-bool hrt_words_end(const struct hrt_words *words, int32_t id);
+bool hrt_sample_words_end(const struct hrt_words *words, int32_t id);
 
 #endif

@@ -51,8 +51,8 @@ bool hrt_batch_create(struct hrt_batch *batch, struct hrt_state *state, int64_t 
 }
 
 void hrt_batch_destroy(struct hrt_batch *batch) {
-    hrt_graph_destroy(&batch->forward);
-    hrt_graph_destroy(&batch->backward);
+    hrt_device_graph_destroy(&batch->forward);
+    hrt_device_graph_destroy(&batch->backward);
     if (batch->apart) {
         struct hrt_device *device = &batch->state->device;
         device->backend->give(device, HRT_OF_DEVICE, batch->ids, bytes_of(batch));
@@ -82,20 +82,20 @@ struct hrt_losses hrt_batch_forward(struct hrt_batch *batch, bool repeats) {
     const bool is_graph = repeats && batch->repeats;
     hrt_state_tell(
         state, (struct hk_teacher){batch->said.ids, batch->said.log_probs, state->teacher.count});
-    if (is_graph && hrt_graph_run(&batch->forward, &state->device))
+    if (is_graph && hrt_device_graph_run(&batch->forward, &state->device))
         return (struct hrt_losses){.loss = NAN};
     const struct hrt_losses losses =
         state->program->forward(state->model, batch->sequences, batch->ids, batch->targets,
                                 batch->scale, batch->auxiliary_scale);
-    if (is_graph) hrt_graph_end(&batch->forward);
+    if (is_graph) hrt_device_graph_end(&batch->forward);
     return losses;
 }
 
 void hrt_batch_backward(struct hrt_batch *batch, bool repeats) {
     struct hrt_state *state = batch->state;
     const bool is_graph = repeats && batch->repeats;
-    if (is_graph && hrt_graph_run(&batch->backward, &state->device)) return;
+    if (is_graph && hrt_device_graph_run(&batch->backward, &state->device)) return;
     state->program->backward(state->model, batch->sequences, batch->ids, batch->targets,
                              batch->scale, batch->auxiliary_scale);
-    if (is_graph) hrt_graph_end(&batch->backward);
+    if (is_graph) hrt_device_graph_end(&batch->backward);
 }

@@ -345,9 +345,9 @@ double hrt_grad_norm(struct hrt_state *state) {
 void hrt_grad_clip(struct hrt_state *state, struct hrt_graph *squares, const float *losses,
                    int64_t count, double clip, int64_t skips) {
     struct hrt_device *device = &state->device;
-    if (!hrt_graph_run(squares, device)) {
+    if (!hrt_device_graph_run(squares, device)) {
         sum_all(state);
-        hrt_graph_end(squares);
+        hrt_device_graph_end(squares);
     }
     device->backend->clip(device, state->clipped, state->sums, sums_of(state->program), losses,
                           count, clip, skips);

@@ -49,7 +49,7 @@ static bool begin_teacher(struct hrt_outputs *outputs, struct hrt_error *error) 
     if (!hf_replace_begin(&output->replacement, output->path, &why))
         return hrt_fail(error, "cannot write '%s': %s", output->path, why);
     output->sink.file = output->replacement.file;
-    hrt_teacher_header(&outputs->said, header);
+    hrt_data_teacher_header(&outputs->said, header);
     if (!hrt_sink_put(&output->sink, header, sizeof header)) output->failed = errno;
     return true;
 }

@@ -110,7 +110,7 @@ void hrt_trainer_destroy(struct hrt_trainer *trainer) {
     for (int i = 0; i < trainer->flights; i++)
         hrt_flight_destroy(&trainer->flight[i], trainer->state);
     hrt_batch_destroy(&trainer->passes);
-    hrt_graph_destroy(&trainer->squares);
+    hrt_device_graph_destroy(&trainer->squares);
     hrt_optimizer_destroy(&trainer->optimizer);
     hrt_load_counts_destroy(&trainer->loads);
     hrt_watch_destroy(&trainer->watch);

@@ -14,7 +14,7 @@ static void read_all(const struct hrt_teacher_file *file) {
     int32_t *ids = malloc((size_t)file->entries * sizeof *ids);
     float *log_probs = malloc((size_t)file->entries * sizeof *log_probs);
     for (int64_t t = 0; t < file->tokens && t < 100; t++) {
-        if (!hrt_teacher_file_read(file, t, 1, ids, log_probs, &error)) {
+        if (!hrt_data_teacher_file_read(file, t, 1, ids, log_probs, &error)) {
             if (!*error.text || !error.code) fuzz_broken("a refusal says why");
             break;
         }
@@ -30,11 +30,11 @@ static void read_all(const struct hrt_teacher_file *file) {
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
     struct hrt_teacher_file file;
     struct hrt_error error = {0};
-    if (!hrt_teacher_file_open(&file, fuzz_file(0, input, size), VOCABULARY, &error)) {
+    if (!hrt_data_teacher_file_open(&file, fuzz_file(0, input, size), VOCABULARY, &error)) {
         if (!*error.text || !error.code) fuzz_broken("a refusal says why");
         return 0;
     }
     read_all(&file);
-    hrt_teacher_file_close(&file);
+    hrt_data_teacher_file_close(&file);
     return 0;
 }

@@ -15,7 +15,7 @@ _Static_assert((int)HEC_PATH_MAX == (int)HRT_PATH_MAX - 1, "files hold every par
 
 static void test_ranges(void **state) {
     (void)state;
-    for (const struct hrt_setting_row *own = hrt_setting_rows; own->key; own++) {
+    for (const struct hrt_setting_row *own = hrt_config_rows; own->key; own++) {
         const struct hec_setting_row *row = hec_setting_row(own->key);
         if (!row) fail_msg("hecatec does not know %s", own->key);
         const enum hrt_value_kind kind = own->rule.kind;

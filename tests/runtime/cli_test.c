@@ -77,7 +77,7 @@ static void integers_take_units(void **state) {
     struct hrt_error error = {0};
     int64_t value;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        assert_true(hrt_value_parse(&rule, "n", good[i].text, &value, &error));
+        assert_true(hrt_config_parse(&rule, "n", good[i].text, &value, &error));
         assert_true(value == good[i].expected);
     }
     static const char *const bad[] = {"",
@@ -96,11 +96,11 @@ static void integers_take_units(void **state) {
                                       "4B",
                                       "1KiiB"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_false(hrt_value_parse(&rule, "n", bad[i], &value, &error));
-    assert_true(hrt_value_parse(&bytes, "n", "1.5GiB", &value, &error) && value == 3ll << 29);
-    assert_true(hrt_value_parse(&bytes, "n", "4B", &value, &error) && value == 4);
-    assert_true(hrt_value_parse(&bytes, "n", "4k", &value, &error) && value == 4000);
-    assert_false(hrt_value_parse(&bytes, "n", "4BB", &value, &error));
+        assert_false(hrt_config_parse(&rule, "n", bad[i], &value, &error));
+    assert_true(hrt_config_parse(&bytes, "n", "1.5GiB", &value, &error) && value == 3ll << 29);
+    assert_true(hrt_config_parse(&bytes, "n", "4B", &value, &error) && value == 4);
+    assert_true(hrt_config_parse(&bytes, "n", "4k", &value, &error) && value == 4000);
+    assert_false(hrt_config_parse(&bytes, "n", "4BB", &value, &error));
 }
 
 static void values_outside_their_rule_are_refused(void **state) {
@@ -124,7 +124,7 @@ static void values_outside_their_rule_are_refused(void **state) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char out[4096];
         struct hrt_error error = {0};
-        test_expect_error(hrt_value_parse(&bad[i].rule, "n", bad[i].text, out, &error), &error,
+        test_expect_error(hrt_config_parse(&bad[i].rule, "n", bad[i].text, out, &error), &error,
                           HRT_EXIT_USAGE, bad[i].expected);
     }
 }
@@ -134,9 +134,9 @@ static void pairs_may_be_written_as_lists(void **state) {
     const struct hrt_value_rule rule = HRT_PAIR(0, 1);
     struct hrt_error error = {0};
     double pair[2];
-    assert_true(hrt_value_parse(&rule, "n", "[0.9, 0.95]", pair, &error));
+    assert_true(hrt_config_parse(&rule, "n", "[0.9, 0.95]", pair, &error));
     assert_true(pair[0] == 0.9 && pair[1] == 0.95);
-    assert_true(hrt_value_parse(&rule, "n", "0.5,0.25", pair, &error));
+    assert_true(hrt_config_parse(&rule, "n", "0.5,0.25", pair, &error));
     assert_true(pair[0] == 0.5 && pair[1] == 0.25);
 }
 

@@ -397,13 +397,13 @@ static void validation_masks_belong_to_the_window(void **state) {
 
 static void few_targets_are_at_least_one(void **state) {
     (void)state;
-    assert_int_equal(hrt_mask_targets(&(struct hrt_mask){0.01, 10, 9}), 1);
-    assert_int_equal(hrt_mask_targets(&(struct hrt_mask){0.15, 10, 9}), 2);
-    assert_int_equal(hrt_mask_targets(&(struct hrt_mask){1, 10, 9}), 10);
+    assert_int_equal(hrt_data_mask_targets(&(struct hrt_mask){0.01, 10, 9}), 1);
+    assert_int_equal(hrt_data_mask_targets(&(struct hrt_mask){0.15, 10, 9}), 2);
+    assert_int_equal(hrt_data_mask_targets(&(struct hrt_mask){1, 10, 9}), 10);
     int32_t ids[10], targets[10];
     for (int t = 0; t < 10; t++) ids[t] = t % 9;
-    hrt_mask_sequence(&(struct hrt_mask){1, 10, 9}, hrt_stream_make(1, "mask", ""), 0, ids,
-                      targets);
+    hrt_data_mask_sequence(&(struct hrt_mask){1, 10, 9}, hrt_stream_make(1, "mask", ""), 0, ids,
+                           targets);
     for (int t = 0; t < 10; t++) assert_int_equal(targets[t], t % 9);
 }
 

@@ -78,7 +78,8 @@ static void draws_are_those_of_the_rule(void **state) {
             rule.seed = seed;
             const int64_t count = fill(one, seed);
             fill(other, seed);
-            assert_int_equal(hrt_draw_token(one, count, rule, r), expected(other, count, rule, r));
+            assert_int_equal(hrt_sample_draw_token(one, count, rule, r),
+                             expected(other, count, rule, r));
         }
     }
 }

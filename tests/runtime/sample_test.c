@@ -24,7 +24,7 @@ static void create(struct hrt_state *state) {
 static struct hrt_sampler sampler_of(struct hrt_draw_rule rule, const char *stop) {
     struct hrt_error error = {0};
     struct hrt_sampler sampler;
-    assert_true(hrt_sampler_open(&sampler, rule, 256, NULL, stop, &error));
+    assert_true(hrt_sample_sampler_open(&sampler, rule, 256, NULL, stop, &error));
     return sampler;
 }
 
@@ -41,7 +41,7 @@ static char *sampled_to(const char *stop, const char *prompt, int64_t count,
     assert_true(hrt_sample(&sampler, &state, prompt, count, out, &error));
     fclose(out);
     hrt_state_destroy(&state);
-    hrt_sampler_close(&sampler);
+    hrt_sample_sampler_close(&sampler);
     return printed;
 }
 

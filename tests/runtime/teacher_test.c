@@ -32,7 +32,7 @@ static void write_teacher(const char *path, const struct hrt_teacher_file *file)
     FILE *out = fopen(path, "w");
     unsigned char header[HRT_TEACHER_HEADER];
     assert_non_null(out);
-    hrt_teacher_header(file, header);
+    hrt_data_teacher_header(file, header);
     fwrite(header, 1, sizeof header, out);
     for (int64_t t = 0; t < file->tokens; t++) {
         for (int64_t k = 0; k < file->entries; k++) {
@@ -166,7 +166,7 @@ static void expect_refusal(const struct hrt_teacher_file *file, const char *text
     struct hrt_teacher_file opened;
     struct hrt_error error = {0};
     write_teacher("bad", file);
-    test_expect_error(hrt_teacher_file_open(&opened, "bad", VOCABULARY, &error), &error,
+    test_expect_error(hrt_data_teacher_file_open(&opened, "bad", VOCABULARY, &error), &error,
                       HRT_EXIT_FAILED, text);
 }
 
@@ -175,22 +175,22 @@ static void unusable_files_are_refused(void **state) {
     struct hrt_teacher_file opened, file;
     struct hrt_error error = {0};
     const struct hrt_teacher_file good = file_of(write_text("text", 'A'), TOKENS);
-    test_expect_error(hrt_teacher_file_open(&opened, "absent", VOCABULARY, &error), &error,
+    test_expect_error(hrt_data_teacher_file_open(&opened, "absent", VOCABULARY, &error), &error,
                       HRT_EXIT_FAILED, "cannot open 'absent': No such file or directory");
-    test_expect_error(hrt_teacher_file_open(&opened, ".", VOCABULARY, &error), &error,
+    test_expect_error(hrt_data_teacher_file_open(&opened, ".", VOCABULARY, &error), &error,
                       HRT_EXIT_FAILED, "'.' is not a regular file");
-    test_expect_error(hrt_teacher_file_open(&opened, "text", VOCABULARY, &error), &error,
+    test_expect_error(hrt_data_teacher_file_open(&opened, "text", VOCABULARY, &error), &error,
                       HRT_EXIT_FAILED,
                       "'text' is too short: 40 bytes, and the header alone has 64");
     char other[200] = "hecteacH";
     test_write("other", other, sizeof other);
-    test_expect_error(hrt_teacher_file_open(&opened, "other", VOCABULARY, &error), &error,
+    test_expect_error(hrt_data_teacher_file_open(&opened, "other", VOCABULARY, &error), &error,
                       HRT_EXIT_FAILED,
                       "'other' is no teacher file: it does not begin with \"hecteach\" "
                       "(eval --write-teacher makes one)");
     memcpy(other, "hecteach\2", 9);
     test_write("other", other, sizeof other);
-    test_expect_error(hrt_teacher_file_open(&opened, "other", VOCABULARY, &error), &error,
+    test_expect_error(hrt_data_teacher_file_open(&opened, "other", VOCABULARY, &error), &error,
                       HRT_EXIT_FAILED, "'other' has version 2 of its format; known is version 1");
     file = good, file.entries = 0;
     expect_refusal(&file, "'bad' has 0 entries for a token, not 1 to 4096");
@@ -203,7 +203,7 @@ static void unusable_files_are_refused(void **state) {
     write_teacher("bad", &good);
     assert_int_equal(truncate("bad", 64 + 40 * 18 - 1), 0);
     test_expect_error(
-        hrt_teacher_file_open(&opened, "bad", VOCABULARY, &error), &error, HRT_EXIT_FAILED,
+        hrt_data_teacher_file_open(&opened, "bad", VOCABULARY, &error), &error, HRT_EXIT_FAILED,
         "'bad' is damaged: its header says 40 tokens of 18 bytes, and 719 bytes follow");
 }
 
@@ -220,10 +220,10 @@ static void expect_unread(const void *bytes, size_t count, long offset, const ch
     assert_int_equal(fseek(out, offset, SEEK_SET), 0);
     assert_int_equal(fwrite(bytes, 1, count, out), count);
     fclose(out);
-    assert_true(hrt_teacher_file_open(&file, "bad", VOCABULARY, &error));
-    test_expect_error(hrt_teacher_file_read(&file, 0, TOKENS, ids, log_probs, &error), &error,
+    assert_true(hrt_data_teacher_file_open(&file, "bad", VOCABULARY, &error));
+    test_expect_error(hrt_data_teacher_file_read(&file, 0, TOKENS, ids, log_probs, &error), &error,
                       HRT_EXIT_FAILED, text);
-    hrt_teacher_file_close(&file);
+    hrt_data_teacher_file_close(&file);
 }
 
 static void what_is_read_is_checked(void **state) {
@@ -241,17 +241,17 @@ static void what_is_read_is_checked(void **state) {
     int32_t ids[3];
     float log_probs[3];
     write_teacher("short", &good);
-    assert_true(hrt_teacher_file_open(&file, "short", VOCABULARY, &error));
+    assert_true(hrt_data_teacher_file_open(&file, "short", VOCABULARY, &error));
     FILE *out = fopen("short", "r+");
     assert_int_equal(fseek(out, 64 + 6, SEEK_SET), 0);
     fwrite(&none, 4, 1, out); // No entry is one.
     fclose(out);
-    assert_true(hrt_teacher_file_read(&file, 0, 1, ids, log_probs, &error));
+    assert_true(hrt_data_teacher_file_read(&file, 0, 1, ids, log_probs, &error));
     assert_true(log_probs[0] == -INFINITY && log_probs[1] == -0.25f);
     assert_int_equal(truncate("short", 100), 0);
-    test_expect_error(hrt_teacher_file_read(&file, 2, 1, ids, log_probs, &error), &error,
+    test_expect_error(hrt_data_teacher_file_read(&file, 2, 1, ids, log_probs, &error), &error,
                       HRT_EXIT_FAILED, "'short' became shorter while it was in use");
-    hrt_teacher_file_close(&file);
+    hrt_data_teacher_file_close(&file);
 }
 
 int main(void) {

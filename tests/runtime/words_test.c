@@ -8,7 +8,7 @@
 static struct hrt_words open_words(int64_t vocabulary, const char *tokenizer) {
     struct hrt_error error = {0};
     struct hrt_words words;
-    assert_true(hrt_words_open(&words, vocabulary, tokenizer, &error));
+    assert_true(hrt_sample_words_open(&words, vocabulary, tokenizer, &error));
     return words;
 }
 
@@ -20,10 +20,10 @@ static void expect_text(const char *tokenizer, const char *text, int marks) {
     char read[256];
     size_t bytes = 0;
     int special = 0;
-    assert_true(hrt_words_are_text(&words));
-    assert_true(hrt_words_read(&words, text, &ids, &error));
+    assert_true(hrt_sample_words_are_text(&words));
+    assert_true(hrt_sample_words_read(&words, text, &ids, &error));
     for (size_t i = 0; i < ids.count; i++) {
-        const struct hrt_piece piece = hrt_words_write(&words, ids.at[i], bytes == 0);
+        const struct hrt_piece piece = hrt_sample_words_write(&words, ids.at[i], bytes == 0);
         special += piece.special;
         if (piece.special) continue;
         memcpy(read + bytes, piece.text, piece.bytes);
@@ -33,7 +33,7 @@ static void expect_text(const char *tokenizer, const char *text, int marks) {
     assert_string_equal(read, text);
     assert_int_equal(special, marks);
     free(ids.at);
-    hrt_words_close(&words);
+    hrt_sample_words_close(&words);
 }
 
 static void text_goes_through_tokenizers(void **state) {
@@ -49,7 +49,7 @@ static void expect_ids(struct hrt_words *words, const char *prompt, const int32_
                        size_t count) {
     struct hrt_error error = {0};
     struct hrt_ids read = {0};
-    assert_true(hrt_words_read(words, prompt, &read, &error));
+    assert_true(hrt_sample_words_read(words, prompt, &read, &error));
     assert_int_equal(read.count, count);
     assert_memory_equal(read.at, ids, count * sizeof *ids);
     free(read.at);
@@ -58,21 +58,21 @@ static void expect_ids(struct hrt_words *words, const char *prompt, const int32_
 static void without_a_tokenizer_tokens_are_bytes_or_ids(void **state) {
     (void)state;
     struct hrt_words bytes = open_words(256, NULL), ids = open_words(300, NULL);
-    assert_true(hrt_words_are_text(&bytes));
-    assert_false(hrt_words_are_text(&ids));
+    assert_true(hrt_sample_words_are_text(&bytes));
+    assert_false(hrt_sample_words_are_text(&ids));
     expect_ids(&bytes, "a\xff", (int32_t[]){'a', 255}, 2);
     expect_ids(&bytes, NULL, (int32_t[]){'\n'}, 1);
     expect_ids(&ids, " 1,299\t0", (int32_t[]){1, 299, 0}, 3);
     expect_ids(&ids, NULL, (int32_t[]){0}, 1);
-    assert_string_equal(hrt_words_write(&ids, 299, true).text, "299 ");
-    assert_int_equal(hrt_words_write(&bytes, 255, true).text[0], (char)255);
+    assert_string_equal(hrt_sample_words_write(&ids, 299, true).text, "299 ");
+    assert_int_equal(hrt_sample_words_write(&bytes, 255, true).text[0], (char)255);
 }
 
 static void expect_refused(struct hrt_words *words, const char *prompt, enum hrt_exit code,
                            const char *text) {
     struct hrt_error error = {0};
     struct hrt_ids ids = {0};
-    test_expect_error(hrt_words_read(words, prompt, &ids, &error), &error, code, text);
+    test_expect_error(hrt_sample_words_read(words, prompt, &ids, &error), &error, code, text);
     free(ids.at);
 }
 
@@ -88,7 +88,7 @@ static void what_is_no_token_is_refused(void **state) {
     expect_refused(&few, "the of and", HRT_EXIT_FAILED,
                    "the tokenizer is of another model: token 270 of the prompt is not below the "
                    "vocabulary of 100");
-    hrt_words_close(&few);
+    hrt_sample_words_close(&few);
 }
 
 static void copy_tokenizer(void) {
@@ -107,30 +107,31 @@ static void the_folder_says_what_ends_a_text(void **state) {
     copy_tokenizer();
     write_config("config.json", "{\"eos_token_id\": 5}");
     struct hrt_words words = open_words(700, "tokenizer.json");
-    assert_true(hrt_words_end(&words, 5));
+    assert_true(hrt_sample_words_end(&words, 5));
     expect_ids(&words, NULL, (int32_t[]){5}, 1); // What is behind the text before.
-    hrt_words_close(&words);
+    hrt_sample_words_close(&words);
     write_config("generation_config.json", "{\"eos_token_id\": [7, 9]}");
     words = open_words(700, "./tokenizer.json");
-    assert_true(hrt_words_end(&words, 7) && hrt_words_end(&words, 9) && !hrt_words_end(&words, 5));
-    hrt_words_close(&words);
+    assert_true(hrt_sample_words_end(&words, 7) && hrt_sample_words_end(&words, 9) &&
+                !hrt_sample_words_end(&words, 5));
+    hrt_sample_words_close(&words);
     write_config("generation_config.json", "{}");
     words = open_words(700, "tokenizer.json");
-    assert_true(hrt_words_end(&words, 5));
-    hrt_words_close(&words);
+    assert_true(hrt_sample_words_end(&words, 5));
+    hrt_sample_words_close(&words);
     unlink("generation_config.json");
     write_config("config.json", "{\"eos_token_id\": null}");
     words = open_words(700, "tokenizer.json");
     assert_int_equal(words.ends.count, 0);
-    hrt_words_close(&words);
+    hrt_sample_words_close(&words);
 }
 
 static void expect_no_words(const char *tokenizer, const char *text) {
     struct hrt_error error = {0};
     struct hrt_words words;
-    test_expect_error(hrt_words_open(&words, 700, tokenizer, &error), &error, HRT_EXIT_FAILED,
-                      text);
-    hrt_words_close(&words);
+    test_expect_error(hrt_sample_words_open(&words, 700, tokenizer, &error), &error,
+                      HRT_EXIT_FAILED, text);
+    hrt_sample_words_close(&words);
 }
 
 static void a_folder_that_is_wrong_is_refused(void **state) {
