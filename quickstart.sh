@@ -1,6 +1,7 @@
 #!/bin/sh
-# quickstart.sh: from a fresh Debian 12 to a trained model. Installs what is missing, builds hecate,
-# compiles examples/tiny.moe, trains it on the fortune cookies and lets it speak. Arguments are for cmake: -DHECATE_CUDA=FOLDER.
+# quickstart.sh: from a fresh Debian 12 or 13 or Ubuntu 24.04 to a trained model.
+# Installs what is missing, builds hecate, compiles examples/tiny.moe, trains it on fortune cookies and lets it speak.
+# Arguments are for cmake: -DHECATE_CUDA=FOLDER.
 set -eu
 cd "$(dirname "$0")"
 say() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
