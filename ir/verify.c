@@ -32,8 +32,8 @@ static bool find_implied(MlirOperation op, const struct hec_op_row *row, MlirStr
     }
     *word = (struct hec_word){0};
     return (strpbrk(row->operands, "?*") &&
-            mlirStringRefEqual(name, HEC_STR("operandSegmentSizes"))) ||
-           (kernel && mlirStringRefEqual(name, HEC_STR("resultSegmentSizes")));
+            mlirStringRefEqual(name, HEC_STR(HEC_OPERAND_SEGMENTS))) ||
+           (kernel && mlirStringRefEqual(name, HEC_STR(HEC_RESULT_SEGMENTS)));
 }
 
 static bool check_attribute(MlirOperation op, const struct hec_op_row *row,

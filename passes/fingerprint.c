@@ -190,9 +190,16 @@ static void write_type(struct writer *w, MlirValue value) {
     fprintf(w->body, ":%s[%s]", hec_type_is_real(type) ? "real" : "int", shape_text(w, type));
 }
 
+// The name of groups' lengths is one, so that programs made with any version of MLIR mean the same.
+static MlirStringRef key_of(MlirNamedAttribute attribute) {
+    const MlirStringRef key = mlirIdentifierStr(attribute.name);
+    return mlirStringRefEqual(key, HEC_STR(HEC_OPERAND_SEGMENTS)) ? HEC_STR("operandSegmentSizes")
+                                                                  : key;
+}
+
 // Numbers and words are the part's; symbols and types are the body's.
 static void write_attribute(struct writer *w, const char *op, MlirNamedAttribute attribute) {
-    const MlirStringRef key = mlirIdentifierStr(attribute.name);
+    const MlirStringRef key = key_of(attribute);
     const MlirAttribute value = attribute.attribute;
     const char *text = value_text(w, value);
     if (mlirAttributeIsABool(value) || mlirAttributeIsAInteger(value) ||

@@ -138,7 +138,7 @@ static void fit_region(MlirOperation op) {
         mlirValueSetType(mlirBlockGetArgument(fused.body, i), mlirValueGetType(fused.input[i]));
     hec_fused_runs(fused.inputs, fused.input, length);
     hec_set_attr(
-        op, hec_attr(c, "operandSegmentSizes", mlirDenseI32ArrayGet(c, HEC_FUSED_RUNS, length)));
+        op, hec_attr(c, HEC_OPERAND_SEGMENTS, mlirDenseI32ArrayGet(c, HEC_FUSED_RUNS, length)));
 }
 
 // ---- where types meet

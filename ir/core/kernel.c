@@ -54,7 +54,7 @@ enum { ONTO = HEC_CALL_OPERANDS, INPUTS, OPERAND_GROUPS = INPUTS + HEC_FUSED_RUN
 enum { OUTPUTS = HEC_CALL_RESULTS, RESULT_GROUPS };
 
 MlirValue hec_optional_operand(MlirOperation op, int index) {
-    const MlirAttribute list = mlirOperationGetAttributeByName(op, HEC_STR("operandSegmentSizes"));
+    const MlirAttribute list = mlirOperationGetAttributeByName(op, HEC_STR(HEC_OPERAND_SEGMENTS));
     int at = index;
     if (!mlirAttributeIsNull(list) && mlirAttributeIsADenseI32Array(list)) {
         if (index >= mlirDenseArrayGetNumElements(list) ||
@@ -83,7 +83,7 @@ static MlirBlock block_of(MlirOperation op) {
 }
 
 struct hec_call hec_call_of(MlirOperation op) {
-    static const char operands[] = "operandSegmentSizes", results[] = "resultSegmentSizes";
+    static const char operands[] = HEC_OPERAND_SEGMENTS, results[] = HEC_RESULT_SEGMENTS;
     if (!hec_op_is(op, HEC_OP_call))
         return (struct hec_call){.operands = (int)mlirOperationGetNumOperands(op),
                                  .results = (int)mlirOperationGetNumResults(op)};
@@ -184,7 +184,7 @@ static MlirNamedAttribute groups_of(MlirContext c, const char *key, int count,
 }
 
 MlirNamedAttribute hec_attr_operands(MlirContext c, int words, const int32_t *has) {
-    return groups_of(c, "operandSegmentSizes", words, has);
+    return groups_of(c, HEC_OPERAND_SEGMENTS, words, has);
 }
 
 MlirOperation hec_build_kernel_call(const struct hec_kernel *kernel, MlirOperation op,
@@ -227,13 +227,13 @@ MlirOperation hec_build_kernel_call(const struct hec_kernel *kernel, MlirOperati
     for (intptr_t i = 0; i < mlirOperationGetNumAttributes(op); i++) {
         const MlirNamedAttribute own = mlirOperationGetAttribute(op, i);
         const MlirStringRef name = mlirIdentifierStr(own.name);
-        if (!mlirStringRefEqual(name, HEC_STR("operandSegmentSizes")))
+        if (!mlirStringRefEqual(name, HEC_STR(HEC_OPERAND_SEGMENTS)))
             mlirOperationStateAddAttributes(&state, 1, &own);
     }
     mlirOperationStateAddAttributes(&state, more, attribute);
     const MlirNamedAttribute fixed[] = {hec_attr_string(c, "kernel", kernel->name),
-                                        groups_of(c, "operandSegmentSizes", OPERAND_GROUPS, in),
-                                        groups_of(c, "resultSegmentSizes", RESULT_GROUPS, out)};
+                                        groups_of(c, HEC_OPERAND_SEGMENTS, OPERAND_GROUPS, in),
+                                        groups_of(c, HEC_RESULT_SEGMENTS, RESULT_GROUPS, out)};
     mlirOperationStateAddAttributes(&state, 3, fixed);
     mlirOperationStateAddOwnedRegions(&state, 1, &region);
     const MlirOperation call = mlirOperationCreate(&state);

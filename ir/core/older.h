@@ -1,7 +1,16 @@
 // Functions of MLIR's C API that versions before 22 lack, under the names and with the meanings that 22 has. older.cpp
-// defines them there by the C++ classes; with 22 nothing of this is compiled.
+// defines them there by the C++ classes. And names that versions have differently.
 #ifndef HECATE_IR_CORE_OLDER_H
 #define HECATE_IR_CORE_OLDER_H
+
+// Attributes in which the dialects' loader looks for the lengths of groups of operands and of results.
+#ifdef HEC_OLDER_SEGMENTS
+#define HEC_OPERAND_SEGMENTS "operand_segment_sizes"
+#define HEC_RESULT_SEGMENTS "result_segment_sizes"
+#else
+#define HEC_OPERAND_SEGMENTS "operandSegmentSizes"
+#define HEC_RESULT_SEGMENTS "resultSegmentSizes"
+#endif
 
 #ifdef HEC_OLDER_MLIR
 #include <mlir-c/IR.h>

@@ -32,9 +32,8 @@ MlirOperation hec_build_fused(struct hec_builder *b, int inputs, const MlirValue
     MlirRegion region = mlirRegionCreate();
     mlirRegionAppendOwnedBlock(region, *body);
 
-    const MlirNamedAttribute groups =
-        hec_attr(b->context, "operandSegmentSizes",
-                 mlirDenseI32ArrayGet(b->context, HEC_FUSED_RUNS, length));
+    const MlirNamedAttribute groups = hec_attr(
+        b->context, HEC_OPERAND_SEGMENTS, mlirDenseI32ArrayGet(b->context, HEC_FUSED_RUNS, length));
     MlirOperationState state = mlirOperationStateGet(HEC_STR("moe.fused"), b->at);
     mlirOperationStateAddOperands(&state, inputs, input);
     mlirOperationStateAddResults(&state, outputs, type);
