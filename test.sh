@@ -10,7 +10,7 @@ echo "== Style: clang-format"
 git ls-files '*.c' '*.h' '*.cu' '*.cpp' | grep -v '\.golden\.' | xargs -r clang-format --dry-run -Werror
 
 echo "== Build"
-# CUDA kernels for the oldest devices and for those with code of their own: two thirds of the time that nvcc takes for all.
+# CUDA kernels for the oldest devices and for those with code of their own: two thirds of nvcc's time for all.
 cmake -G Ninja -B build -S . -DHECATE_WERROR=ON "-DHECATE_CUDA_ARCHITECTURES=80;90a" -DHECATE_CUDA_PTX=80
 cmake --build build
 

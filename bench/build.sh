@@ -1,7 +1,8 @@
 #!/bin/sh
-# bench/build.sh [quickstart|test] [FOLDER]: what ./quickstart.sh or ./test.sh costs a machine that has built nothing before: steps of
-# ninja, wall and CPU time of all that they start. ccache is off. A clone of the commit that is checked out is built in FOLDER, a
-# temporary one if none is given, with nvcc and, for quickstart, once more without. Packages that ./setup.sh would install are there.
+# bench/build.sh [quickstart|test] [FOLDER]: the cost of ./quickstart.sh or ./test.sh on a machine that has built nothing before:
+# steps of ninja, wall and CPU time of all that they start. ccache is off. A clone of the commit that is checked out is
+# built in FOLDER, a temporary one if none is given, with nvcc and, for quickstart, once more without.
+# Packages that ./setup.sh would install should be there.
 # Prints a table's rows, and the machine with its load, as bench/results/*-build.md has them.
 set -eu
 what=${1:-quickstart}

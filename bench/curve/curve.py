@@ -4,8 +4,8 @@
     bench/curve/curve.py [--steps 2000] [--hecatec build/bin/hecatec] [--threads 1] [--work FOLDER]
 
 Both start from the same parameters (a safetensors file that the compiled program writes) and see the
-same sequences. Writes docs/curve.svg, and how far they are apart into bench/results/<machine>-curve.json and .md. Needs torch and
-numpy (bench/packages.txt). A third run, the same program with the kernels of another instruction set, whose
+same sequences. Writes docs/curve.svg, and how far they are apart into bench/results/<machine>-curve.json and .md. Needs
+torch and numpy (bench/packages.txt). A third run, the same program with the kernels of another instruction set, whose
 sums round otherwise, shows how far rounding alone moves the losses; its first steps are enough for that.
 
 Says how far it is and how long it will take: 10 to 40 minutes of one core. With --work it keeps there what it

@@ -1,4 +1,4 @@
-// planted: what copies of kernels ask where a test plants faults in them (tests/kernels/cuda/faults).
+// planted: the question of a copy of a kernel whether a fault is chosen (tests/kernels/cuda/faults).
 #ifndef HECATE_TESTS_SIMT_PLANTED_H
 #define HECATE_TESTS_SIMT_PLANTED_H
 

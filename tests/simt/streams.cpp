@@ -88,8 +88,7 @@ void drain(const std::function<bool()> &until) {
         }
         if (idle) idle();
         if (now() - last_progress > limit) report_standstill();
-        usleep(
-            pause); // What it waits for comes from another process, which may need the processor.
+        usleep(pause); // Another process, which may need the processor, has to go on.
         pause = std::min<useconds_t>(2 * pause, LONGEST_PAUSE);
     }
     if (open) open_to_host(false);

@@ -1,7 +1,8 @@
-"""kernels.py [--renew] ROOT BUILD ARCHITECTURES GOLDEN NVCC [CUOBJDUMP NVDISASM]: what nvcc made of every CUDA kernel, compared with a table.
+"""kernels.py [--renew] ROOT BUILD ARCHITECTURES GOLDEN NVCC [CUOBJDUMP NVDISASM]: compares nvcc's output for every CUDA
+kernel with a table.
 
-BUILD is the folder with the objects of ROOT/kernels' *.cu; beside each one lies what ptxas said (NAME.o.ptxas). ARCHITECTURES, as
-sm_80,sm_90a, are those that it has to have machine code for; what the table has of others is not looked at.
+BUILD is the folder with the objects of ROOT/kernels' *.cu, and beside each one the output of ptxas (NAME.o.ptxas).
+ARCHITECTURES, as sm_80,sm_90a, are those that the objects must have machine code for. Others of the table are not compared.
 For every kernel and architecture GOLDEN has registers, bytes of static shared memory and, from the machine code,
 how often some instructions stand in it: tensor cores' products of a warp (HMMA) and of a warpgroup (HGMMA), loads of
 matrices (LDSM), asynchronous copies (LDGSTS), barriers (BAR). A kernel must not spill or use local memory, whatever the version of nvcc; before

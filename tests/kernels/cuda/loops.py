@@ -1,5 +1,5 @@
-"""loops.py [--renew] ROOT BUILD ARCHITECTURES GOLDEN NVCC CUOBJDUMP NVDISASM: what a warp issues in the hot loop of every CUDA
-kernel, and the share of the device's peak that this allows, compared with a table. ARCHITECTURES as in kernels.py.
+"""loops.py [--renew] ROOT BUILD ARCHITECTURES GOLDEN NVCC CUOBJDUMP NVDISASM: compares the instructions of a warp in the hot
+loop of every CUDA kernel, and the share of the device's peak that they allow, with a table. ARCHITECTURES: see kernels.py.
 
 A loop is what a backward branch closes; the hot one is, of those without a loop inside, the one with most products of
 tensor cores, then with most multiply-adds and accesses to memory. A kernel without loops counts whole. Every

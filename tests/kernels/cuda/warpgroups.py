@@ -3,8 +3,8 @@
 Registers: WARPGROUP.ARRIVE, behind the last wait for products (WARPGROUP.DEPBAR). Shared memory, which they read by another path
 than it is written: behind the last wait for copies (DEPBAR) or store (STS) first FENCE.VIEW.ASYNC, then a barrier (BAR).
 
-Run by itself: warpgroups.py NVCC NVDISASM ROOT FAULT... compiles fences.cu with each planted fault (faults/cuda/product_wgmma.h.patch),
-0 for none, and fails unless every fault but 0 is found, in machine code or in what ptxas says.
+Run by itself: warpgroups.py NVCC NVDISASM ROOT FAULT... compiles fences.cu with each planted fault of
+faults/cuda/product_wgmma.h.patch, 0 for none, and fails unless every fault but 0 is found, in machine code or in ptxas's words.
 """
 
 import re
