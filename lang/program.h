@@ -47,6 +47,13 @@ enum hec_role {
     HEC_ROLE_ROUTER = 4,    // A GEMM by it gives a router's logits.
 };
 
+// Rates of one layer's tensor, by its groups.
+struct hec_rates {
+    double lr_scale;   // Factor of the learning rate; 0: none.
+    bool decay;        // Weight decay applies.
+    double decay_rate; // Rate of the decay, where it decays; 0: the optimizer's.
+};
+
 // One parameter of one call site; under a repeat it stands for `layers` tensors, one per iteration.
 struct hec_param {
     const char *name;   // As declared: "wq".
@@ -61,16 +68,15 @@ struct hec_param {
     enum hec_init init;
     double init_value;    // Standard deviation (normal) or theta (rope).
     struct hec_rope rope; // HEC_INIT_ROPE
-    bool decay;           // Weight decay applies.
     bool trainable;       // False: a constant table, a selection bias, or frozen.
     bool frozen;          // By a group.
     bool balances;        // A selection bias: loads move it, unless it is frozen.
     unsigned role;        // enum hec_role
     bool
         muon; // A matrix that Muon moves where train.optimizer = muon: by its role, or as its group says.
-    double lr_scale;                 // Factor of the learning rate; 0: none.
-    double decay_rate;               // Decay of the group, where it decays; 0: the optimizer's.
-    const struct hec_moe *expert_of; // The moe whose chunk it belongs to, or NULL.
+    struct hec_rates rates;
+    const struct hec_rates *layer_rates; // [layers], where groups tell layers apart; else NULL.
+    const struct hec_moe *expert_of;     // The moe whose chunk it belongs to, or NULL.
     struct hec_span at;
 };
 

@@ -204,6 +204,12 @@ static void print_inner(const struct hec_body *body, FILE *out) {
     }
 }
 
+static void print_rates(FILE *out, const struct hec_rates *rates) {
+    if (rates->lr_scale != 0) fprintf(out, ", lr x %g", rates->lr_scale);
+    fputs(rates->decay ? ", decay" : "", out);
+    if (rates->decay_rate != 0) fprintf(out, " %g", rates->decay_rate);
+}
+
 static void print_param(const struct hec_param *param, FILE *out) {
     fprintf(out, "param %s ", param->symbol);
     print_shape(&param->shape, out);
@@ -230,9 +236,11 @@ static void print_param(const struct hec_param *param, FILE *out) {
         fputc(')', out);
         break;
     }
-    if (param->lr_scale != 0) fprintf(out, ", lr x %g", param->lr_scale);
-    fputs(param->decay ? ", decay" : "", out);
-    if (param->decay_rate != 0) fprintf(out, " %g", param->decay_rate);
+    if (!param->layer_rates) print_rates(out, &param->rates);
+    for (int64_t layer = 0; param->layer_rates && layer < param->layers; layer++) {
+        fprintf(out, "%s %" PRId64, layer ? ";" : ", by layer:", layer);
+        print_rates(out, &param->layer_rates[layer]);
+    }
     const char *state = param->frozen ? ", frozen" : param->trainable ? "" : ", constant";
     fprintf(out, "%s  # %s%s%s\n", state, param->path, param->role ? ": " : "",
             param->role ? hec_role_text(param->role) : "");

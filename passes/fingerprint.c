@@ -133,6 +133,13 @@ static void print_piece(MlirStringRef piece, void *user) {
                                      piece.data);
 }
 
+static uint64_t hash_of(const char *text, size_t bytes) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
 // Of attributes of any other kind.
 static const char *printed_text(struct writer *w, MlirAttribute value) {
     struct printed printed = {w, ""};
@@ -150,7 +157,10 @@ static const char *value_text(struct writer *w, MlirAttribute value) {
         return text_of(w, mlirFlatSymbolRefAttrGetValue(value));
     if (mlirAttributeIsAType(value) && mlirTypeIsARankedTensor(mlirTypeAttrGetValue(value)))
         return shape_text(w, mlirTypeAttrGetValue(value));
-    return printed_text(w, value);
+    const char *text = printed_text(w, value);
+    if (mlirAttributeIsADenseF64Array(value)) // Numbers of all layers.
+        return hec_arena_format(&w->arena, "%016" PRIx64, hash_of(text, strlen(text)));
+    return text;
 }
 
 // Values of one key stand behind each other, in the order of the operations.
@@ -243,12 +253,6 @@ static void write_block(struct writer *w, MlirBlock block) {
 }
 
 // FNV-1a, which finds what has changed, not what someone forges.
-static uint64_t hash_of(const char *text, size_t bytes) {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
 
 static void write_func(struct writer *w, MlirOperation func) {
     char *text = NULL;

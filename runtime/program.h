@@ -61,6 +61,12 @@ struct hrt_rope {
     double factor, low, high, amplitude, original;
 };
 
+// Rates of one layer of a parameter.
+struct hrt_param_rates {
+    double lr_scale; // Factor of the learning rate.
+    double decay;    // Weight decay; 0: train.optimizer.decay, negative: none.
+};
+
 // A parameter of the source; under a repeat it has one tensor per layer.
 struct hrt_param {
     const char *symbol; // "attention.wq"
@@ -79,6 +85,8 @@ struct hrt_param {
     bool muon;         // A matrix that Muon moves, where the run has it.
     double lr_scale;   // Factor of the learning rate; 0: none.
     double decay_rate; // Where it decays; 0: train.optimizer.decay.
+    const struct hrt_param_rates
+        *layer_rates; // [layers], in place of decay, lr_scale and decay_rate; or NULL.
     enum hrt_layout layout;
     bool rounded;          // Products read its copy in bf16.
     int64_t rows, columns; // The matrix that `layout` arranges: all elements of `shape`.

@@ -88,9 +88,9 @@ static bool check_module(struct hec_emitter *e) {
 }
 
 static void reserve_names(struct hec_emitter *e) {
-    static const char *const own[] = {"backward", "begin",    "bind",    "bind_rounded", "forward",
-                                      "loads",    "params",   "program", "losses",       "seek",
-                                      "sets",     "settings", "logits",  "parts"};
+    static const char *const own[] = {"backward", "begin",  "bind",     "bind_rounded", "forward",
+                                      "loads",    "params", "rates",    "program",      "losses",
+                                      "seek",     "sets",   "settings", "logits",       "parts"};
     static const char *const members[] = {
         "batch",     "dense",      "experts", "grad",  "ids",   "noise",           "param",
         "rounded",   "routing",    "rows",    "saved", "scale", "auxiliary_scale", "targets",

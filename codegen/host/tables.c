@@ -90,11 +90,45 @@ static void emit_set(struct hec_emitter *e, struct hec_writer *out, MlirOperatio
                       table_text(e, op, "forecast")));
 }
 
+// Parameters whose layers have rates of their own share one table. Returns the number of its rows before a parameter's.
+static int64_t count_rates(struct hec_emitter *e, MlirOperation before) {
+    const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
+    int64_t rates = 0;
+    for (int i = 0; i < all.count; i++) {
+        if (before.ptr && mlirOperationEqual(all.op[i], before)) break;
+        if (hec_op_is(all.op[i], HEC_OP_param) && hec_any_has_layer_rates(all.op[i]))
+            rates += mlirDenseArrayGetNumElements(hec_any_layer_rates(all.op[i])) / 2;
+    }
+    free(all.op);
+    return rates;
+}
+
+static void emit_rates(struct hec_emitter *e, struct hec_writer *out) {
+    if (count_rates(e, (MlirOperation){0}) == 0) return;
+    const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
+    hec_blank(out);
+    hec_comment(
+        out,
+        "By layer: the factor of the learning rate, and the decay (0: the optimizer's, -1: none).");
+    hec_open(out, "static const struct hrt_param_rates rates[] = {");
+    for (int i = 0; i < all.count; i++) {
+        if (!hec_op_is(all.op[i], HEC_OP_param) || !hec_any_has_layer_rates(all.op[i])) continue;
+        const MlirAttribute rates = hec_any_layer_rates(all.op[i]);
+        for (intptr_t k = 0; k < mlirDenseArrayGetNumElements(rates); k += 2)
+            hec_line(out, "{%s, %s},", hec_number(e, mlirDenseF64ArrayGetElement(rates, k)),
+                     hec_number(e, mlirDenseF64ArrayGetElement(rates, k + 1)));
+    }
+    hec_close(out, "};");
+    free(all.op);
+}
+
 // What a parameter is, and what a group of parameters says of it; "": nothing.
 static const char *group_text(struct hec_emitter *e, MlirOperation op) {
     const char *text = hec_any_frozen(op) ? ", .frozen = true" : "";
     if (hec_any_has_role(op)) text = HEC_TEXT(e, "%s, .role = %s", text, quote_attr(e, op, "role"));
     if (hec_any_muon(op)) text = HEC_TEXT(e, "%s, .muon = true", text);
+    if (hec_any_has_layer_rates(op))
+        text = HEC_TEXT(e, "%s, .layer_rates = rates + %" PRId64, text, count_rates(e, op));
     if (hec_any_has_lr_scale(op))
         text = HEC_TEXT(e, "%s, .lr_scale = %s", text, hec_number(e, hec_any_lr_scale(op)));
     if (hec_any_has_decay_rate(op))
@@ -369,6 +403,7 @@ void hec_emit_tables(struct hec_emitter *e, struct hec_writer *out) {
     hec_emit_movement(e, out);
     struct table_sizes size = {0};
     size.sets = emit_table(e, out, "static const struct hrt_set sets[]", HEC_OP_set, emit_set);
+    emit_rates(e, out);
     size.params =
         emit_table(e, out, "static const struct hrt_param params[]", HEC_OP_param, emit_param);
     size.loads =

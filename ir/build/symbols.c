@@ -38,8 +38,22 @@ static int init_attributes(MlirContext c, const struct hec_param *param,
     return count;
 }
 
+// Two numbers of each layer: the factor of the learning rate, and the decay.
+// A decay of -1 is none, 0 is the optimizer's.
+static MlirNamedAttribute rates_attribute(MlirContext c, const struct hec_param *param) {
+    double *number = hec_checked(calloc((size_t)param->layers * 2, sizeof *number));
+    for (int64_t i = 0; i < param->layers; i++) {
+        const struct hec_rates *rates = &param->layer_rates[i];
+        number[2 * i] = rates->lr_scale != 0 ? rates->lr_scale : 1;
+        number[2 * i + 1] = rates->decay ? rates->decay_rate : -1;
+    }
+    const MlirAttribute all = mlirDenseF64ArrayGet(c, param->layers * 2, number);
+    free(number);
+    return hec_attr(c, "layer_rates", all);
+}
+
 static void build_param(struct hec_build *build, const struct hec_param *param) {
-    enum { FIXED = 6, MOST = 21 };
+    enum { FIXED = 6, MOST = 22 };
     const MlirContext c = build->context;
     const struct hec_scope top = {.build = build};
     char *symbol = hec_build_symbol(build, param->symbol);
@@ -48,16 +62,22 @@ static void build_param(struct hec_build *build, const struct hec_param *param) 
         hec_attr_type(c, "type", hec_build_type(&top, &param->shape, false, false)),
         hec_attr_int(c, "layers", param->layers),
         hec_attr_string(c, "path", param->path),
-        hec_attr_bool(c, "decay", param->decay),
+        hec_attr_bool(c, "decay", param->rates.decay),
         hec_attr_bool(c, "trainable", param->trainable),
     };
     int count = FIXED + init_attributes(c, param, attribute + FIXED);
     if (param->frozen && !param->balances) attribute[count++] = hec_attr_bool(c, "frozen", true);
     if (param->role) attribute[count++] = hec_attr_string(c, "role", hec_role_text(param->role));
     if (param->muon) attribute[count++] = hec_attr_bool(c, "muon", true);
-    if (param->lr_scale != 0) attribute[count++] = hec_attr_float(c, "lr_scale", param->lr_scale);
-    if (param->decay_rate != 0)
-        attribute[count++] = hec_attr_float(c, "decay_rate", param->decay_rate);
+    if (param->layer_rates) {
+        attribute[count++] = rates_attribute(c, param);
+    } else {
+        const struct hec_rates *rates = &param->rates;
+        if (rates->lr_scale != 0)
+            attribute[count++] = hec_attr_float(c, "lr_scale", rates->lr_scale);
+        if (rates->decay_rate != 0)
+            attribute[count++] = hec_attr_float(c, "decay_rate", rates->decay_rate);
+    }
     if (param->layers > 0) {
         attribute[count++] = hec_attr_int(c, "index_first", param->index_first);
         attribute[count++] = hec_attr_int(c, "index_stride", param->index_stride);

@@ -71,6 +71,8 @@ const struct hec_kind *hec_kind_of(const char *name) {
         {"bools", "irdl.base \"#builtin.array\"", "a list of true and false", is_bools},
         {"dictionary", "irdl.base \"#builtin.dictionary\"", "a dictionary",
          mlirAttributeIsADictionary},
+        {"numbers", "irdl.base \"#builtin.dense_array\"", "array<f64: ...>",
+         mlirAttributeIsADenseF64Array},
         {"table", "irdl.base \"#builtin.dense_array\"", "array<i32: ...>",
          mlirAttributeIsADenseI32Array},
     };

@@ -138,6 +138,23 @@ static bool check_set(MlirOperation op, const struct hec_tensor *t) {
     return false;
 }
 
+// Two numbers of each layer: a factor of the learning rate, and a decay, of which -1 is none.
+static bool check_rates(MlirOperation op) {
+    const MlirAttribute rates = hec_any_layer_rates(op);
+    const intptr_t count = mlirDenseArrayGetNumElements(rates);
+    bool sound = count > 0 && count == 2 * hec_any_layers(op) && !hec_any_has_lr_scale(op) &&
+                 !hec_any_has_decay_rate(op);
+    for (intptr_t i = 0; sound && i < count; i += 2) {
+        const double scale = mlirDenseF64ArrayGetElement(rates, i);
+        const double decay = mlirDenseF64ArrayGetElement(rates, i + 1);
+        sound = isfinite(scale) && scale > 0 && isfinite(decay) && (decay >= 0 || decay == -1);
+    }
+    if (!sound)
+        hec_ir_error(op, "layer_rates are not a positive number and a decay of each layer, or are "
+                         "beside rates of all layers");
+    return sound;
+}
+
 // What a group of parameters says of it.
 static bool check_group(MlirOperation op) {
     static const char *const factors[] = {"lr_scale", "decay_rate"};
@@ -149,6 +166,7 @@ static bool check_group(MlirOperation op) {
         hec_ir_error(op, "is Muon's and not trainable");
         return false;
     }
+    if (hec_any_has_layer_rates(op) && !check_rates(op)) return false;
     for (int i = 0; i < 2; i++) {
         if (!hec_has_attr(op, factors[i])) continue;
         const double value = hec_get_float(op, factors[i]);

@@ -169,8 +169,10 @@ const char *hec_group_text(struct hec_checker *checker, const struct hec_group *
 
 const char *hec_groups_sign(struct hec_checker *checker, const char *path, const char *text) {
     for (int i = 0; i < checker->groups.count; i++) {
-        const char *pattern = checker->groups.item[i].pattern;
+        const struct hec_group *group = &checker->groups.item[i];
+        const char *pattern = group->pattern;
         struct hec_states states;
+        if (!group->text[HEC_GROUP_FROZEN] && !group->text[HEC_GROUP_OPTIMIZER]) continue;
         hec_pattern_begin(pattern, &states);
         hec_pattern_read(pattern, &states, path);
         text = hec_arena_format(checker->arena, "%s /", text);
@@ -181,14 +183,15 @@ const char *hec_groups_sign(struct hec_checker *checker, const char *path, const
     return text;
 }
 
-// Of all layers alike, since other iterations are other loops; of experts it need not be.
+// Whether a group is for a layer of a parameter. Its experts are alike, and reported where they are not.
 static bool matches(struct hec_checker *checker, const struct hec_group *group,
-                    const struct hec_param *param) {
+                    const struct hec_param *param, int64_t layer) {
     const int64_t experts = param->expert_of ? param->expert_of->experts.size : 1;
-    const bool first = hec_pattern_matches(group->pattern, param->path, param->index_first, 0);
+    const int64_t index = param->index_first + layer * param->index_stride;
+    if (!hec_pattern_may_match(group->pattern, param->path, index)) return false;
+    const bool first = hec_pattern_matches(group->pattern, param->path, index, 0);
     for (int64_t e = 1; e < experts; e++) {
-        if (hec_pattern_matches(group->pattern, param->path, param->index_first, e) == first)
-            continue;
+        if (hec_pattern_matches(group->pattern, param->path, index, e) == first) continue;
         hec_error(checker, group->at,
                   "`%s` matches some experts of `%s` and not the others: they are treated alike",
                   group->pattern, param->path);
@@ -210,12 +213,41 @@ static bool is_muons(const struct hec_param *param, const char *optimizer) {
 static void apply(const struct hec_group *group, struct hec_param *param) {
     const char *const *text = group->text;
     if (text[HEC_GROUP_FROZEN]) param->frozen = !strcmp(text[HEC_GROUP_FROZEN], "true");
-    if (text[HEC_GROUP_LR_SCALE]) param->lr_scale = strtod(text[HEC_GROUP_LR_SCALE], NULL);
     if (text[HEC_GROUP_OPTIMIZER]) param->muon = is_muons(param, text[HEC_GROUP_OPTIMIZER]);
+}
+
+static void apply_rates(const struct hec_group *group, struct hec_rates *rates) {
+    const char *const *text = group->text;
+    if (text[HEC_GROUP_LR_SCALE]) rates->lr_scale = strtod(text[HEC_GROUP_LR_SCALE], NULL);
     if (!text[HEC_GROUP_DECAY]) return;
     const double decay = strtod(text[HEC_GROUP_DECAY], NULL);
-    param->decay = decay > 0;
-    param->decay_rate = decay;
+    rates->decay = decay > 0;
+    rates->decay_rate = decay;
+}
+
+static bool are_equal(const struct hec_rates *a, const struct hec_rates *b) {
+    return a->lr_scale == b->lr_scale && a->decay == b->decay && a->decay_rate == b->decay_rate;
+}
+
+// Whether a group is for any layer of a parameter, whose rates it changes. `layer_rates` become the parameter's where
+// layers differ.
+static bool match_layers(struct hec_checker *checker, const struct hec_group *group,
+                         struct hec_param *param) {
+    const int64_t layers = param->layers ? param->layers : 1;
+    struct hec_rates *rates = hec_arena_alloc(checker->arena, (size_t)layers, sizeof *rates);
+    const uint32_t errors_before = checker->diag->errors;
+    bool matched = false, differ = false;
+    for (int64_t layer = 0; layer < layers && checker->diag->errors == errors_before; layer++) {
+        rates[layer] = param->layer_rates ? param->layer_rates[layer] : param->rates;
+        if (matches(checker, group, param, layer)) {
+            if (param->trainable) apply_rates(group, &rates[layer]);
+            matched = true;
+        }
+        differ |= !are_equal(&rates[layer], &rates[0]);
+    }
+    param->rates = rates[0];
+    param->layer_rates = differ ? rates : NULL;
+    return matched;
 }
 
 // "layers.{}.w1" as a pattern would say it.
@@ -271,7 +303,7 @@ void hec_apply_groups(struct hec_checker *checker) {
             const char *freeze = group->text[HEC_GROUP_FROZEN];
             const bool balances = param->balances && freeze; // What else it says is not for it.
             if (!(param->trainable || balances) || checker->diag->errors != errors_before ||
-                !matches(checker, group, param))
+                !match_layers(checker, group, param))
                 continue;
             matched = true;
             if (balances) {

@@ -5,7 +5,7 @@
 #include "lang/check/checker.h"
 
 // Reads the groups of all sections and of --set. Call it before the model is elaborated: iterations of a repeat that
-// groups tell apart are no loop.
+// groups freeze, or give to another optimizer, apart from others are no loop.
 void hec_read_groups(struct hec_checker *checker);
 
 // Appends to `text` what groups may match behind `path`, the beginning of paths.

@@ -64,7 +64,7 @@ static const struct hec_node *add_vector(struct hec_site *site, const char *name
                                          struct hec_span at, const struct hec_shape *shape,
                                          enum hec_init init) {
     struct hec_param *param = hec_add_param(site, name, at, shape, init, 0);
-    param->decay = false;
+    param->rates.decay = false;
     return hec_param_node(site, param, shape);
 }
 

@@ -50,7 +50,7 @@ struct hec_param *hec_add_param(struct hec_site *site, const char *name, struct 
     param->index_stride = site->index_stride;
     param->init = init;
     param->init_value = value;
-    param->decay = shape->rank >= 2;
+    param->rates.decay = shape->rank >= 2;
     param->trainable = true;
     param->expert_of = site->expert_of;
     param->at = at;
@@ -102,7 +102,7 @@ static void read_options(struct hec_site *site, const struct hec_variable *varia
         } else if (!strcmp(option->name, "init")) {
             read_init(site, option->value, param);
         } else if (!strcmp(option->name, "decay")) {
-            hec_constant_bool(checker, site->env, option->value, "`decay`", &param->decay);
+            hec_constant_bool(checker, site->env, option->value, "`decay`", &param->rates.decay);
         } else {
             hec_unknown(checker, option->at, "option", option->name, known, 2);
         }

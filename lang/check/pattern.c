@@ -40,6 +40,15 @@ static void read_number(const char *pattern, struct hec_states *states, int64_t 
     hec_pattern_read(pattern, states, digits);
 }
 
+bool hec_pattern_may_match(const char *pattern, const char *path, int64_t layer) {
+    char text[64];
+    const size_t before = strcspn(path, "{");
+    if (strncmp(path + before, "{}", 2) != 0 || before > sizeof text - 24) return true;
+    snprintf(text, sizeof text, "%.*s%lld.", (int)before, path, (long long)layer);
+    const size_t literal = strcspn(pattern, "*"), length = strlen(text);
+    return !strncmp(pattern, text, literal < length ? literal : length);
+}
+
 bool hec_pattern_matches(const char *pattern, const char *path, int64_t layer, int64_t expert) {
     struct hec_states states;
     hec_pattern_begin(pattern, &states);

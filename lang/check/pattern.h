@@ -16,6 +16,9 @@ struct hec_states {
 void hec_pattern_begin(const char *pattern, struct hec_states *states);
 void hec_pattern_read(const char *pattern, struct hec_states *states, const char *text);
 
+// Whether `pattern` may match the paths of a layer: false without its states being followed.
+bool hec_pattern_may_match(const char *pattern, const char *path, int64_t layer);
+
 // Whether the pattern matches `path`, whose {} and {e} stand for `layer` and `expert`.
 bool hec_pattern_matches(const char *pattern, const char *path, int64_t layer, int64_t expert);
 

@@ -30,8 +30,15 @@ static enum hrt_copy copy_of(const struct hrt_param *param) {
 }
 
 static bool are_alike(const struct hrt_span *a, const struct hrt_span *b) {
-    return a->decay == b->decay && a->lr_scale == b->lr_scale && a->decay_rate == b->decay_rate &&
+    return a->rates.lr_scale == b->rates.lr_scale && a->rates.decay == b->rates.decay &&
            a->copy == b->copy && a->copy != HRT_COPY_APART && !a->matrix && !b->matrix;
+}
+
+static struct hrt_param_rates rates_of(const struct hrt_tensor *tensor) {
+    const struct hrt_param *param = tensor->param;
+    if (param->layer_rates) return param->layer_rates[tensor->layer];
+    return (struct hrt_param_rates){.lr_scale = param->lr_scale > 0 ? param->lr_scale : 1,
+                                    .decay = param->decay ? param->decay_rate : -1};
 }
 
 // Joins neighbours. AdamW is elementwise, so this changes no result.
@@ -94,9 +101,7 @@ void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_pla
         all[spans++] = (struct hrt_span){
             .offset = tensor.offset,
             .count = param->elements,
-            .decay = param->decay,
-            .lr_scale = param->lr_scale,
-            .decay_rate = param->decay_rate,
+            .rates = rates_of(&tensor),
             .matrix = optimizer->matrices && param->muon,
             .whole = tensor.offset,
             .copy = copy,
@@ -123,8 +128,9 @@ void hrt_optimizer_destroy(struct hrt_optimizer *optimizer) {
 // The learning rate and decay of a span.
 static void set_rates(struct hk_adamw_rule *rule, const struct hrt_span *span, double lr,
                       double decay) {
-    rule->lr = span->lr_scale > 0 ? lr * span->lr_scale : lr;
-    rule->decay = !span->decay ? 0 : span->decay_rate > 0 ? span->decay_rate : decay;
+    const double own = span->rates.decay;
+    rule->lr = lr * span->rates.lr_scale;
+    rule->decay = own < 0 ? 0 : own > 0 ? own : decay;
 }
 
 static void update(struct hrt_state *state, const struct hrt_span *span,

@@ -24,11 +24,10 @@ enum hrt_copy {
 
 struct hrt_span { // Trainable elements that lie next to each other and are treated alike.
     int64_t offset, count;
-    bool decay;
-    double lr_scale, decay_rate; // As of struct hrt_param.
-    bool matrix;                 // One tensor, of Muon, or
-    bool shared;                 // this rank's part of it,
-    int64_t whole;               // which begins here.
+    struct hrt_param_rates rates;
+    bool matrix;   // One tensor, of Muon, or
+    bool shared;   // this rank's part of it,
+    int64_t whole; // which begins here.
     enum hrt_copy copy;
     const struct hrt_param *param; // For HRT_COPY_APART and for a matrix.
 };

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Groups of parameters on one and several ranks. HECATEC, RANKS, MPI_TESTS and TEXT come from the environment.
 
-What is frozen keeps its bits, everything else is learned; factors of the learning rate and decays are those that the whole
-run could have; any number of ranks learns the same; a checkpoint knows which groups there were."""
+What is frozen keeps its bits, everything else is learned; factors of the learning rate and decays are those that the
+whole run could have, and of each layer its own; any number of ranks learns the same; a checkpoint knows which groups there were."""
 import os
 import pathlib
 import re
@@ -104,6 +104,25 @@ def rates():
         check(values == plain[path], f"{path} decays less")
 
 
+def by_layer():
+    """Layers with rates of their own learn the same in one loop, by a table, as in code of their own.
+
+    The norm that clips sums them in another order, and so do ranks."""
+    groups = ["layers.0.*.lr_scale=0.5", "layers.1.*.lr_scale=2", "layers.*.wq.decay=0.5"]
+    for model, near in ("one", 0), ("shard", 1e-9):
+        build("table", groups, model)
+        build("code", [*groups, "layers.0.*.optimizer=adamw"], model)
+        for name in ("table", "code"):
+            train(name, "--set", "train.optimizer.clip=none", ranks=MODELS[model][0])
+        table, code = saved("table"), saved("code")
+        far = max(abs(a - b) for path in table for a, b in zip(table[path], code[path]))
+        check(far <= near, f"{model}: rates by layer ({far})")
+    train("plain", "--set", "train.optimizer.clip=none")
+    plain = saved("plain")
+    check(max(abs(a - b) for path in table for a, b in zip(table[path], plain[path])) > 1e-6,
+          "rates make a difference")
+
+
 def resumed():
     """With its own groups a run goes on with the same bits; others are told apart, and may follow."""
     save = ["--checkpoint", "ck", "--set", "checkpoint.every=3", "--set", "checkpoint.keep=9"]
@@ -122,4 +141,5 @@ with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     frozen()
     rates()
+    by_layer()
     resumed()
