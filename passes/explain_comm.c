@@ -1,114 +1,128 @@
-// --explain=comm: what travels between devices for each layer, and what of it computation hides.
+// --explain=comm: the transfers of each layer, how long they take, and how long devices wait for them. A step
+// is simulated, as everywhere.
+#include <stdlib.h>
 #include <string.h>
 
+#include "passes/cost/explain.h"
 #include "passes/cost/recorded.h"
-#include "passes/explain.h"
 #include "passes/pipeline.h"
-#include "runtime/plan/slots.h"
+#include "passes/timeline/timeline.h"
+
+enum { KINDS = 24 };
+
+// Transfers of one name.
+struct kind {
+    const char *what;
+    bool layered;        // One for each layer.
+    int64_t parts;       // Each device's is one.
+    double us, *arrived; // All of these together; [devices] bytes
+};
 
 struct report {
     FILE *out;
-    const struct hec_search *search;
-    const struct hec_set_cost *cost;
-    const struct hec_phases *phases;
+    struct hec_arena arena;
+    struct hec_setup setup;
+    struct hec_script script;
+    struct kind kind[KINDS];
+    int kinds;
 };
 
-// What a device and a node get of one kind of transfer, and when.
-static void print_row(const struct report *r, const char *what, double messages, double device,
-                      double node, double us, double window) {
-    char hidden[32] = "-";
-    if (window >= 0) snprintf(hidden, sizeof hidden, "%s", hec_text_us(window).text);
-    const double exposed = window < 0 ? us : us > window ? us - window : 0;
-    fprintf(r->out, "  %-34s %8.0f %12s %12s %10s %10s %10s\n", what, messages,
-            hec_text_bytes(device).text, hec_text_bytes(node).text, hec_text_us(us).text, hidden,
-            hec_text_us(exposed).text);
+static void note_part(void *context, const struct hec_lanes *lanes, const struct hec_part *part) {
+    struct report *r = context;
+    const struct hec_machine *m = &r->setup.costs.machine;
+    const char *what = hec_transfer_what(lanes, part->transfer);
+    int k = 0;
+    while (k < r->kinds && strcmp(r->kind[k].what, what) != 0) k++;
+    if (k == KINDS) return;
+    if (k == r->kinds)
+        r->kind[r->kinds++] = (struct kind){
+            .what = what,
+            .layered = hec_transfer_layer(lanes, part->transfer) >= 0,
+            .arrived = hec_arena_alloc(&r->arena, (size_t)(m->nodes * m->devices), sizeof(double))};
+    r->kind[k].parts++;
+    r->kind[k].us += part->end - part->begin;
+    r->kind[k].arrived[part->device] += part->bytes;
 }
 
-static void print_set(const struct report *r, bool rematerialize) {
-    const struct hec_set_cost *c = r->cost;
-    const struct hec_phases *p = r->phases;
-    const struct hec_machine *m = &r->search->costs.machine;
-    const double devices = (double)(m->nodes * m->devices);
-    const struct hpl_slots_request request = {.policy = r->search->policy,
-                                              .experts = c->experts,
-                                              .devices = (int32_t)devices,
-                                              .layers = c->layers,
-                                              .param_bytes = c->chunk_bytes,
-                                              .grad_bytes = c->grad_bytes};
-    const double segments = hpl_slots_of(&request).segments;
-    const struct hpl_policy *policy = r->search->policy;
-    const double chunks = hpl_from_shards(policy) ? devices - 1 : p->received * segments;
-    fprintf(r->out, "\n@%s, %" PRId64 " layer%s of %d experts: each layer and iteration\n", c->name,
-            c->layers, c->layers == 1 ? "" : "s", c->experts);
+// Numbers for one layer and iteration, or for one step.
+static void print_kind(const struct report *r, const struct kind *k) {
+    const struct hec_machine *m = &r->setup.costs.machine;
+    const int64_t devices = m->nodes * m->devices;
+    const double layers = (double)hec_layers_of(&r->setup.costs);
+    const double of = k->layered ? layers * (double)r->script.iterations : 1;
+    double most = 0;
+    for (int64_t d = 0; d < devices; d++) most = k->arrived[d] > most ? k->arrived[d] : most;
+    fprintf(r->out, "  %-28s %10.1f %14s %14s\n", k->what, (double)k->parts / (double)devices / of,
+            hec_text_bytes(most / of).text, hec_text_us(k->us / (double)devices / of).text);
+}
+
+static void print_kinds(const struct report *r, bool layered) {
+    fprintf(r->out, "  %-28s %10s %14s %14s\n", "", "transfers", "busiest device", "take");
+    for (int k = 0; k < r->kinds; k++) {
+        if (r->kind[k].layered == layered) print_kind(r, &r->kind[k]);
+    }
+}
+
+static void print_waits(const struct report *r, const struct hec_step_time *s) {
+    fputs("\nA mean device waits in a step for\n", r->out);
+    for (int k = HEC_SPENT_COUNTS; k < HEC_SPENT; k++) {
+        if (s->spent[k] > 0)
+            fprintf(r->out, "  %-28s %10s %13.1f%%\n", hec_spent_names[k],
+                    hec_text_us(s->spent[k]).text, 100 * s->spent[k] / s->us);
+    }
+}
+
+static void print_head(const struct report *r) {
+    const struct hec_costs *c = &r->setup.costs;
+    const struct hpl_policy *policy = r->setup.policy;
+    fprintf(r->out, "Between %" PRId64 " devices of %" PRId64 " node%s, for %s.\n",
+            c->machine.nodes * c->machine.devices, c->machine.nodes,
+            c->machine.nodes == 1 ? "" : "s",
+            r->setup.recorded ? r->setup.recorded : "assumed loads (see --explain=plan)");
     if (policy->collective != HPL_COLLECTIVE_SPARSE)
         fprintf(r->out, "Chunks travel by %s, as %s's authors have it.\n",
                 hpl_collective_names[policy->collective], policy->name);
-    fprintf(r->out, "  %-34s %8s %12s %12s %10s %10s %10s\n", "", "messages", "a device", "a node",
-            "takes", "window", "waited for");
-    print_row(r, "counts of rows, hash of the plan", devices - 1, 4 * c->experts * (devices - 1),
-              4.0 * c->experts * (double)m->devices * (devices - 1), 0, 0);
-    const double row = (double)c->row_bytes;
-    print_row(r, "rows, 2 forward and 2 backward", 4 * (devices - 1), 4 * row * p->device_rows,
-              4 * row * p->node_rows, p->rows_us, -1);
-    const bool exact = policy->when == HPL_WHEN_EXACT;
-    if (policy->collective != HPL_COLLECTIVE_EXCHANGE)
-        print_row(r, "parameters, forward", chunks, p->received * (double)c->chunk_bytes,
-                  p->entries * (double)c->chunk_bytes, p->gather_us,
-                  exact           ? c->exact_window_us
-                  : rematerialize ? c->window_us
-                                  : hec_early_window_us(c));
-    print_row(r, "gradients, backward", chunks, p->received * (double)c->grad_bytes,
-              p->entries * (double)c->grad_bytes, p->reduce_us,
-              rematerialize ? c->reduce_window_us : hec_late_window_us(c));
-    if (rematerialize) // Behind the gradients, in what they leave of the window.
-        print_row(r, "parameters again, backward", chunks, p->received * (double)c->chunk_bytes,
-                  p->entries * (double)c->chunk_bytes, p->gather_us,
-                  c->rematerialize_window_us > p->reduce_us
-                      ? c->rematerialize_window_us - p->reduce_us
-                      : 0);
-    if (p->calibrate_us > 0)
-        print_row(r, "parameters, behind the router", 0, 0, 0, p->calibrate_us, -1);
+    for (int i = 0; i < c->count; i++)
+        fprintf(r->out, "%s@%s, %" PRId64 " layer%s of %d experts", i ? "; " : "\n", c->set[i].name,
+                c->set[i].layers, c->set[i].layers == 1 ? "" : "s", c->set[i].experts);
+    fputs(": each layer and iteration\n", r->out);
 }
 
-// Gradients of what every device has: summed once a step.
-static void print_dense(const struct report *r) {
-    const struct hec_machine *m = &r->search->costs.machine;
-    const double devices = (double)(m->nodes * m->devices), nodes = (double)m->nodes;
-    const double bytes = (double)r->search->costs.dense_bytes / 4;
-    const double device = 2 * bytes * (devices - 1) / devices;
-    const double node = nodes > 1 ? 2 * bytes * (nodes - 1) / nodes * (double)m->devices : 0;
-    fprintf(r->out,
-            "\nEach step: gradients outside of experts, %s, are summed over all devices:\n"
-            "at least %s into a device%s%s.\n",
-            hec_text_bytes(bytes).text, hec_text_bytes(device).text,
-            nodes > 1 ? ", across nodes at most " : "", nodes > 1 ? hec_text_bytes(node).text : "");
+static bool report(MlirOperation module, struct report *r) {
+    struct hec_step_time step;
+    const struct hec_watcher watcher = {.part = note_part, .context = r};
+    if (!hec_setup_read(module, &r->arena, &r->setup) ||
+        !hec_script_of(module, &r->setup.costs, 0, &r->arena, &r->script))
+        return false;
+    const struct hec_timeline_request request = {
+        .setup = &r->setup,
+        .script = &r->script,
+        .movement = &r->setup.movement,
+        .watcher = &watcher,
+        .steps = 1,
+        .begins = hec_setup_begin(&r->setup, r->script.iterations),
+    };
+    const char *why = hec_timeline(&request, &(struct hec_timeline_result){.step = &step});
+    if (why) {
+        hec_ir_error(module, "%s", why);
+        return false;
+    }
+    print_head(r);
+    print_kinds(r, true);
+    fputs("\nOf each step\n", r->out);
+    print_kinds(r, false);
+    print_waits(r, &step);
+    return true;
 }
 
 bool hec_explain_comm(MlirOperation module, FILE *out) {
-    struct hec_arena arena = {0};
-    struct hec_search *s = HEC_NEW(&arena, struct hec_search);
-    struct hpl_movement movement;
-    if (!hec_moves_experts(module) || !hec_movement_read(module, &movement)) {
+    if (!hec_moves_experts(module)) {
         fputs("No experts move in this program; --explain=comm is about those that do.\n", out);
-        hec_arena_free(&arena);
         return true;
     }
-    const bool sound = hec_search(module, &arena, s);
-    for (int i = 0; i < s->costs.count && sound; i++) {
-        struct hec_phases phases;
-        if (!hec_search_phases(s, i, &movement, &phases)) break;
-        const struct report r = {out, s, &s->costs.set[i], &phases};
-        if (i == 0)
-            fprintf(out,
-                    "Between %" PRId64 " devices of %" PRId64 " node%s, for %s: bytes that the "
-                    "busiest device and node get or send.\n",
-                    s->costs.machine.nodes * s->costs.machine.devices, s->costs.machine.nodes,
-                    s->costs.machine.nodes == 1 ? "" : "s",
-                    s->recorded ? s->recorded : "assumed loads (see --explain=plan)");
-        print_set(&r, movement.rematerialize);
-        if (i + 1 == s->costs.count) print_dense(&r);
-    }
-    hec_recorded_free(s);
-    hec_arena_free(&arena);
+    struct report r = {.out = out};
+    const bool sound = report(module, &r);
+    hec_recorded_free(&r.setup);
+    hec_arena_free(&r.arena);
     return sound;
 }

@@ -1,21 +1,27 @@
 // --explain=plan: how experts move, on one screen: what was chosen, why, at what cost, what else was
 // tried, and what would change it.
+//
+// Times are those of simulations: the step's is what --simulate says; other choices take longer by what the
+// search has found (hecate.searched), which nothing here searches anew.
 #include <stdlib.h>
 #include <string.h>
 
 #include "ir/accessors.h"
 #include "ir/core/setting.h"
+#include "passes/cost/explain.h"
 #include "passes/cost/recorded.h"
-#include "passes/explain.h"
 #include "passes/pipeline.h"
+#include "passes/timeline/estimate.h"
+#include "passes/timeline/search.h"
 
 struct report {
     FILE *out;
     MlirOperation module;
-    struct hec_search search;
-    struct hpl_movement movement; // What the module says; a plan file may have set it.
-    struct hec_candidate chosen;
-    bool predicted; // The chosen one is among those that were simulated.
+    struct hec_search search; // The candidates that it compared.
+    const struct hec_setup *setup;
+    const struct hpl_movement *movement; // The module's; a plan file may have set it.
+    struct hec_estimate estimate;
+    double ep; // How many times as long a step takes where experts stay; 0: unknown.
 };
 
 static const char *plural(int64_t count) {
@@ -25,7 +31,7 @@ static const char *plural(int64_t count) {
 // ---- the head
 
 static void print_head(const struct report *r) {
-    const struct hec_costs *costs = &r->search.costs;
+    const struct hec_costs *costs = &r->setup->costs;
     const struct hec_machine *m = &costs->machine;
     const MlirStringRef name = hec_any_sym_name(r->module);
     fprintf(r->out, "%.*s on %" PRId64 " node%s x %" PRId64 " device%s: ", (int)name.length,
@@ -35,341 +41,330 @@ static void print_head(const struct report *r) {
         fprintf(r->out, "%s%" PRId64 " layer%s of %d experts (@%s)", i ? ", " : "", c->layers,
                 plural(c->layers), c->experts, c->name);
     }
-    fputs("\n\n", r->out);
-    fputs("Every expert has one owner. Before a layer's experts compute, the most loaded ones get "
-          "replicas\n"
-          "on other devices: their chunks (all parameters of one expert) travel while attention "
-          "computes,\n"
-          "rows (a token for one of its experts) are split over all holders, and gradients of "
-          "replicas\n"
-          "return to the owner behind attention's backward. The result is the same whatever is "
-          "chosen\n"
-          "here; time and memory are not.\n\n",
+    fputs("\n\n"
+          "Every expert has one owner. Before a layer's experts compute, the most loaded\n"
+          "ones get replicas on other devices: their chunks (all parameters of one expert)\n"
+          "travel while attention computes, rows (a token for one of its experts) are split\n"
+          "over all holders, and gradients of replicas return to the owner behind\n"
+          "attention's backward. The result is the same whatever is chosen here; time and\n"
+          "memory are not.\n",
           r->out);
+}
+
+// ---- what a step takes
+
+// The parts of a mean device's time, in two columns.
+static void print_spent(const struct report *r, const struct hec_step_time *s) {
+    int column = 0;
+    for (int k = 0; k < HEC_SPENT; k++) {
+        if (s->spent[k] <= 0) continue;
+        const char *waits = k >= HEC_SPENT_COUNTS ? "waiting: " : "";
+        fprintf(r->out, "  %s%-*s %9s %5.1f %%%s", waits, k >= HEC_SPENT_COUNTS ? 10 : 19,
+                hec_spent_names[k], hec_text_us(s->spent[k]).text, 100 * s->spent[k] / s->us,
+                column ? "\n" : "");
+        column = !column;
+    }
+    if (column) fputc('\n', r->out);
+}
+
+static void print_step(const struct report *r) {
+    const struct hec_step_time *s = &r->estimate.median;
+    const struct hec_speed speed =
+        hec_speed_of(r->module, &r->setup->costs.machine, r->estimate.us);
+    fprintf(r->out, "\nA step takes %s\n", hec_speed_text(&speed).text);
+    fprintf(r->out, "As --simulate says, on %s loads; the time of a mean device:\n",
+            r->setup->recorded ? "recorded" : "assumed");
+    print_spent(r, s);
+    fprintf(r->out,
+            "In a layer the most loaded device computes %.2f times the mean of experts' rows;\n"
+            "%.1f %% of the rows change node, and %.0f replicas are made.\n",
+            s->imbalance, 100 * s->cross, s->replicas);
+    if (r->ep > 0)
+        fprintf(r->out,
+                "If all experts stayed with their owners, a step would take %.2f times as long%s\n",
+                r->ep, r->ep < 1 ? ":\n--set parallel.experts=ep is faster." : ".");
 }
 
 // ---- the choices
 
+enum { REASON_COLUMN = 40, COLUMNS = 80 };
+
+// The reason in as many lines as it takes.
 static void print_choice(const struct report *r, const char *what, const char *value,
                          const char *why) {
-    fprintf(r->out, "  %-30s %-8s %s\n", what, value, why);
+    int column = fprintf(r->out, "  %-28s %-8s", what, value);
+    while (*why) {
+        const int length = (int)strcspn(why, " ");
+        if (column + 1 + length > COLUMNS) {
+            fprintf(r->out, "\n%*s", REASON_COLUMN - 1, "");
+            column = REASON_COLUMN - 1;
+        }
+        column += fprintf(r->out, " %.*s", length, why);
+        why += length + (why[length] == ' ');
+    }
+    fputc('\n', r->out);
+}
+
+// The chosen candidate; NULL: a plan was read, or nothing was compared.
+static const struct hec_candidate *chosen_of(const struct report *r) {
+    return r->search.count ? &r->search.candidate[r->search.chosen] : NULL;
+}
+
+// The candidate that differs from the chosen one in this choice alone; NULL: there is none.
+static const struct hec_candidate *other_of(const struct report *r, enum hec_differs of) {
+    for (int i = r->search.count - 1; i > 0; i--) { // Behind the runner-up.
+        const struct hec_candidate *c = &r->search.candidate[i];
+        if (hec_differs_in(c, chosen_of(r)) == of) return c;
+    }
+    return NULL;
+}
+
+static double longer(const struct report *r, const struct hec_candidate *other) {
+    return 100 * (other->us / chosen_of(r)->us - 1);
 }
 
 static const char *overlap_reason(const struct report *r, char *text, size_t size) {
-    const struct hec_search *s = &r->search;
-    const bool rematerialize = r->movement.rematerialize;
-    const int64_t there = rematerialize ? s->fit_forward : s->fit_early;
-    const int64_t back = rematerialize ? s->fit_rematerialized : s->fit_late;
-    const int64_t fit = there < back ? there : back;
-    snprintf(text, size, "%s; computation hides %" PRId64 " forward, %" PRId64 " backward%s",
-             s->fixed_overlap ? "given" : "searched", there, back,
-             r->movement.overlap > fit ? "; the rest waits" : "");
+    const struct hpl_movement *m = r->movement;
+    const int64_t there = m->rematerialize ? m->gather_hidden_first : m->gather_hidden;
+    const int64_t back = m->rematerialize ? m->reduce_hidden_first : m->reduce_hidden;
+    snprintf(text, size, "computation hides %" PRId64 " forward, %" PRId64 " backward%s%s", there,
+             back, m->overlap > (there < back ? there : back) ? "; the rest is waited for" : "",
+             r->search.fixed_overlap ? "; given" : "");
     return text;
 }
 
 static const char *slots_reason(const struct report *r, char *text, size_t size) {
     const struct hec_search *s = &r->search;
-    const struct hec_text taken = hec_text_bytes((double)r->chosen.replica_bytes);
-    const int64_t room = s->slot_bytes ? s->slot_bytes : s->room_bytes;
+    const struct hec_text taken = hec_text_bytes((double)hec_replica_bytes(
+        &r->setup->costs, r->setup->policy, r->movement->slots, r->movement->rematerialize));
+    const int64_t room = s->slot_bytes ? s->slot_bytes : r->setup->room_bytes;
     const char *how = !s->uses_slots ? "the policy decides" : s->fixed_slots ? "given" : "searched";
     if (room < 0) {
         snprintf(text, size, "%s; %s, on a device whose %s are %s too few for the rest", how,
-                 taken.text, hec_text_bytes(s->costs.machine.memory).text,
+                 taken.text, hec_text_bytes(r->setup->costs.machine.memory).text,
                  hec_text_bytes((double)-room).text);
     } else {
-        snprintf(text, size, "%s; %s of the %s that a device has left for them", how, taken.text,
+        snprintf(text, size, "%s; %s of %s that are left", how, taken.text,
                  hec_text_bytes((double)room).text);
     }
     return text;
 }
 
-static const char *rematerialize_reason(const struct report *r) {
-    if (hpl_gathers_all(r->search.policy)) return "the policy cannot keep all experts";
-    if (r->search.policy->when == HPL_WHEN_PERIODIC) return "the policy's placement stays";
+// By the candidate that does otherwise.
+static const char *rematerialize_reason(const struct report *r, char *text, size_t size) {
+    const bool again = r->movement->rematerialize;
+    if (hpl_gathers_all(r->setup->policy)) return "the policy cannot keep all experts";
+    if (r->setup->policy->when == HPL_WHEN_PERIODIC) return "the policy's placement stays";
     if (r->search.fixed_rematerialize) return "given";
-    return r->movement.rematerialize ? "gathered again for backward: less memory, hardly slower"
-                                     : "kept until backward: gathering again would be waited for";
+    const struct hec_candidate *other =
+        chosen_of(r) ? other_of(r, HEC_DIFFERS_REMATERIALIZE) : NULL;
+    if (!other) return again ? "gathered again for backward" : "kept until backward";
+    const char *what = again ? "kept until backward" : "gathered again";
+    const struct hec_text bytes = hec_text_bytes((double)other->replica_bytes);
+    if (!other->fits) {
+        snprintf(text, size, "%s: %s, which do not fit", what, bytes.text);
+    } else {
+        snprintf(text, size, "%s: %s, %+.1f %% time", what, bytes.text, longer(r, other));
+    }
+    return text;
 }
 
-static const char *calibrate_reason(const struct report *r) {
-    if (!r->search.policy->calibrates) return "the policy does not";
+static const char *calibrate_reason(const struct report *r, char *text, size_t size) {
+    const bool never = r->movement->calibrate == HPL_CALIBRATES_NEVER;
+    if (!r->setup->policy->calibrates) return "the policy does not";
     if (r->search.fixed_calibrate) return "given";
-    return r->movement.calibrate == HPL_CALIBRATES_NEVER
-               ? "the forecast is good enough: it would not be faster"
-               : "when the router's counts show that it pays";
+    const struct hec_candidate *other = chosen_of(r) ? other_of(r, HEC_DIFFERS_CALIBRATE) : NULL;
+    if (!other)
+        return never ? "as forecast" : "replicas are added where the router's counts say it pays";
+    const double more = longer(r, other);
+    snprintf(text, size, "%s it %+.1f %% time%s", never ? "with" : "without", more,
+             !never && more < 0 ? ", but real loads are harder to forecast" : "");
+    return text;
+}
+
+static const char *owners_of(const struct report *r) {
+    const struct hec_ops ops = hec_ops_in(hec_module_body(r->module));
+    bool table = false;
+    for (int k = 0; k < ops.count; k++)
+        table |= hec_op_is(ops.op[k], HEC_OP_set) && hec_set_has_owner(ops.op[k]);
+    free(ops.op);
+    return !table ? "even" : r->setup->recorded ? "by load" : "table";
+}
+
+static void print_rhythm(const struct report *r) {
+    char number[32], text[160];
+    const struct hpl_movement *m = r->movement;
+    snprintf(text, sizeof text,
+             m->reshard_every ? "they may change every %" PRId64 " iterations" : "for good",
+             m->reshard_every);
+    if (r->setup->policy->calibrates) print_choice(r, "first owners", owners_of(r), text);
+    if (r->setup->policy->when == HPL_WHEN_PERIODIC) {
+        snprintf(number, sizeof number, "%" PRId64, m->reshard_every);
+        print_choice(r, "iterations of a placement", number, "then experts move with their states");
+    } else if (r->setup->policy->when == HPL_WHEN_FORECAST) {
+        snprintf(number, sizeof number, "%" PRId64, m->window);
+        print_choice(r, "iterations that forecast", number,
+                     r->setup->recorded ? "the first one by recorded loads"
+                                        : "the first one has no replicas");
+    }
 }
 
 static void print_choices(const struct report *r) {
     char number[32], text[160];
-    const struct hec_search *s = &r->search;
+    const struct hpl_movement *m = r->movement;
     const MlirStringRef experts = hec_setting_text(r->module, HEC_KEY_parallel_experts);
-    fprintf(r->out, "Chosen%*s because\n", 35, "");
-    snprintf(text, sizeof text, "parallel.experts = %.*s; %s", (int)experts.length, experts.data,
-             r->movement.even                        ? "rows split evenly over holders"
-             : s->policy->split == HPL_SPLIT_PLANNED ? "rows split as it plans"
-                                                     : "rows split by exact quotas");
-    print_choice(r, "policy", r->movement.policy, text);
-    snprintf(number, sizeof number, "t = %" PRId64, r->movement.overlap);
-    const bool network = s->costs.machine.nodes > 1;
-    if (s->uses_overlap)
+    fprintf(r->out, "\nChosen%*s because\n", REASON_COLUMN - 7, "");
+    snprintf(text, sizeof text, "%.*s; %s", (int)experts.length, experts.data,
+             m->even                                        ? "rows split evenly over holders"
+             : r->setup->policy->split == HPL_SPLIT_PLANNED ? "rows split as it plans"
+                                                            : "rows split by exact quotas");
+    print_choice(r, "policy", m->policy, text);
+    snprintf(number, sizeof number, "t = %" PRId64, m->overlap);
+    const bool network = r->setup->costs.machine.nodes > 1;
+    if (r->search.uses_overlap)
         print_choice(r, network ? "chunks that may enter a node" : "experts that may get replicas",
                      number, overlap_reason(r, text, sizeof text));
-    snprintf(number, sizeof number, s->uses_slots ? "m = %" PRId64 : "free", r->movement.slots);
-    print_choice(r, "replicas of a device and layer", number, slots_reason(r, text, sizeof text));
-    print_choice(r, "re-materialize", r->movement.rematerialize ? "yes" : "no",
-                 rematerialize_reason(r));
-    print_choice(r, "calibrate behind the router", hec_calibrate_name(r->movement.calibrate),
-                 calibrate_reason(r));
-    snprintf(text, sizeof text,
-             s->base.reshard_every ? "they may change every %" PRId64 " iterations" : "for good",
-             s->base.reshard_every);
-    if (s->policy->calibrates)
-        print_choice(r, "first owners",
-                     s->sharded  ? "by load"
-                     : s->spread ? "in turn"
-                                 : "even",
-                     text);
-    snprintf(number, sizeof number, "%" PRId64, r->movement.window);
-    if (s->policy->when == HPL_WHEN_PERIODIC) {
-        snprintf(number, sizeof number, "%" PRId64, s->base.reshard_every);
-        print_choice(r, "iterations of a placement", number, "then experts move with their states");
-    } else if (s->policy->when == HPL_WHEN_FORECAST) {
-        print_choice(r, "iterations that forecast", number,
-                     s->recorded ? "the first one by recorded loads"
-                                 : "the first one has no replicas");
-    }
+    snprintf(number, sizeof number, r->search.uses_slots ? "m = %" PRId64 : "free", m->slots);
+    print_choice(r, "replicas a device and layer", number, slots_reason(r, text, sizeof text));
+    print_choice(r, "re-materialize", m->rematerialize ? "yes" : "no",
+                 rematerialize_reason(r, text, sizeof text));
+    print_choice(r, "calibrate behind the router", hec_calibrate_name(m->calibrate),
+                 calibrate_reason(r, text, sizeof text));
+    print_rhythm(r);
     if (hec_module_has_plan(r->module)) {
         const MlirStringRef plan = hec_module_plan(r->module);
         fprintf(r->out, "  All of it is read from %.*s.\n", (int)plan.length, plan.data);
     }
 }
 
-// ---- what it costs
-
-static void print_cost(const struct report *r, const char *what, double chosen, double ep,
-                       double balanced, const char *format) {
-    char column[3][32];
-    const double value[3] = {chosen, ep, balanced};
-    for (int i = 0; i < 3; i++) {
-        if (format) {
-            snprintf(column[i], sizeof column[i], format, value[i]);
-        } else {
-            snprintf(column[i], sizeof column[i], "%s", hec_text_us(value[i]).text);
-        }
-    }
-    fprintf(r->out, "  %-42s %12s %12s %12s\n", what, column[0], column[1], column[2]);
-}
-
-static void print_costs(const struct report *r) {
-    const struct hec_phases *c = &r->chosen.phases, *ep = &r->search.expert_parallel;
-    const struct hec_phases *even = &r->search.balanced;
-    const bool rematerialize = r->movement.rematerialize;
-    fprintf(r->out, "\n%-44s %12s %12s %12s\n", "Predicted for a layer, busiest device",
-            "this plan", "ep", "ep, balanced");
-    print_cost(r, "largest load over the mean", c->imbalance, ep->imbalance, even->imbalance,
-               "%.2f");
-    print_cost(r, "rows that change node, %", 100 * c->cross, 100 * ep->cross, 100 * even->cross,
-               "%.1f");
-    print_cost(r, "experts, forward and backward", c->experts_us, ep->experts_us, even->experts_us,
-               NULL);
-    print_cost(r, "rows there and back, forward and backward", c->rows_us, ep->rows_us,
-               even->rows_us, NULL);
-    print_cost(r, "chunks: waited for",
-               c->calibrate_us + (rematerialize ? c->exposed_rematerialized_us : c->exposed_us), 0,
-               0, NULL);
-    print_cost(r, "whole iteration, all layers", r->chosen.iteration_us,
-               r->search.expert_parallel_us, r->search.balanced_us, NULL);
-    fputs("  (ep: every expert stays with its owner; balanced: if the router loaded all experts "
-          "alike)\n",
-          r->out);
-}
-
-static void print_transfer(const struct report *r, const char *what, double us, double window) {
-    fprintf(r->out, "  %-42s %12s %12s %12s\n", what, hec_text_us(us).text,
-            hec_text_us(window).text, hec_text_us(us > window ? us - window : 0).text);
-}
-
-// Of the busiest device or node, set by set.
-static void print_movement(const struct report *r) {
-    const struct hec_costs *costs = &r->search.costs;
-    const bool exact = r->search.policy->when == HPL_WHEN_EXACT;
-    fprintf(r->out, "\n%-44s %12s %12s %12s\n", "Movement of a layer", "takes", "hidden by",
-            "waited for");
-    for (int i = 0; i < costs->count; i++) {
-        const struct hec_set_cost *cost = &costs->set[i];
-        struct hec_phases p;
-        char what[96];
-        if (!hec_search_phases(&r->search, i, &r->movement, &p)) return;
-        const bool rematerialize = r->movement.rematerialize;
-        const bool early = !rematerialize && !exact && cost->layers > 1;
-        snprintf(what, sizeof what, "parameters, %s a chunk, %.0f replicas",
-                 hec_text_bytes((double)cost->chunk_bytes).text, p.replicas);
-        print_transfer(r, what, p.gather_us,
-                       early   ? hec_early_window_us(cost)
-                       : exact ? cost->exact_window_us
-                               : cost->window_us);
-        if (early) print_transfer(r, "  of the first layer", p.gather_us, cost->window_us);
-        snprintf(what, sizeof what, "gradients, %s a chunk%s",
-                 hec_text_bytes((double)cost->grad_bytes).text,
-                 rematerialize ? "; parameters again" : "");
-        print_transfer(r, what, p.reduce_us + (rematerialize ? p.gather_us : 0),
-                       rematerialize ? cost->rematerialize_window_us : hec_late_window_us(cost));
-        if (!rematerialize && cost->layers > 1)
-            print_transfer(r, "  of the first layer", p.reduce_us, cost->reduce_window_us);
-    }
-}
-
 // ---- what else
 
-static void print_candidate(const struct report *r, const char *what,
-                            const struct hec_candidate *c) {
-    fprintf(r->out, "  %-10s t = %-4" PRId64 "m = %-3" PRId64 " %-16s %-12s %10s %10s %5.0f %%%s\n",
-            what, c->movement.overlap, c->movement.slots,
-            c->movement.rematerialize ? "re-materialized" : "kept",
-            c->movement.calibrate == HPL_CALIBRATES_NEVER ? "" : "calibrated",
-            hec_text_us(c->iteration_us).text, hec_text_bytes((double)c->replica_bytes).text,
-            100 * c->exposed, c->fits ? "" : "  does not fit");
+static const char *choice_text(const struct hpl_movement *m, enum hec_differs of, char text[32]) {
+    switch (of) {
+    case HEC_DIFFERS_OVERLAP:
+        snprintf(text, 32, "t = %" PRId64, m->overlap);
+        return text;
+    case HEC_DIFFERS_SLOTS:
+        snprintf(text, 32, "m = %" PRId64, m->slots);
+        return text;
+    case HEC_DIFFERS_REMATERIALIZE:
+        return m->rematerialize ? "re-materialized" : "kept";
+    default:
+        return m->calibrate == HPL_CALIBRATES_NEVER ? "as forecast" : "calibrated";
+    }
 }
 
+// Why a faster one was not chosen; empty for others.
+static const char *why_not(const struct report *r, const struct hec_candidate *other) {
+    const struct hec_candidate *chosen = chosen_of(r);
+    if (!other->fits) return "does not fit";
+    if (longer(r, other) >= 0) return "";
+    if (other->movement.calibrate == HPL_CALIBRATES_NEVER &&
+        chosen->movement.calibrate != HPL_CALIBRATES_NEVER)
+        return "trusts the forecast";
+    return other->replica_bytes > chosen->replica_bytes ? "not worth its memory"
+                                                        : "counts as equal";
+}
+
+static void print_other(const struct report *r, const char *what, const char *text,
+                        const struct hec_candidate *other) {
+    const double more = (double)(other->replica_bytes - chosen_of(r)->replica_bytes);
+    const char *why = why_not(r, other);
+    char bytes[40];
+    snprintf(bytes, sizeof bytes, "%c%s", more < 0 ? '-' : '+',
+             hec_text_bytes(more < 0 ? -more : more).text);
+    fprintf(r->out, "  %-16s %-16s %+8.1f %% %11s%s%s\n", what, text, longer(r, other), bytes,
+            *why ? "  " : "", why);
+}
+
+// For each choice the best candidate that differs in it alone: what the choice gives, and by how much that
+// would have to be faster.
 static void print_compared(const struct report *r) {
     const struct hec_search *s = &r->search;
-    fprintf(r->out, "\nCompared (%2d candidates) %44s %10s %7s\n", s->count, "iteration", "memory",
-            "waits");
-    if (s->most < HEC_CANDIDATES_MAX)
-        fprintf(r->out, "  at most %d: each takes long with so many experts and devices\n",
-                s->most);
-    if (r->predicted) print_candidate(r, "chosen", &r->chosen);
-    if (s->second >= 0) print_candidate(r, "runner-up", &s->candidate[s->second]);
-}
-
-// The choices of which candidates differ.
-enum differs { DIFFERS_OVERLAP, DIFFERS_SLOTS, DIFFERS_REMATERIALIZE, DIFFERS_CALIBRATE, DIFFERS };
-
-// Which one choice two candidates differ in; DIFFERS: in none, or in several.
-static enum differs differs_in(const struct hec_candidate *a, const struct hec_candidate *b) {
-    const bool differ[DIFFERS] = {
-        a->movement.overlap != b->movement.overlap,
-        a->movement.slots != b->movement.slots,
-        a->movement.rematerialize != b->movement.rematerialize,
-        a->movement.calibrate != b->movement.calibrate,
-    };
-    enum differs in = DIFFERS;
-    int count = 0;
-    for (int i = 0; i < DIFFERS; i++) {
-        if (differ[i]) in = (enum differs)i, count++;
-    }
-    return count == 1 ? in : DIFFERS;
-}
-
-static const char *choice_text(const struct hec_candidate *c, enum differs of, char text[32]) {
-    switch (of) {
-    case DIFFERS_OVERLAP:
-        snprintf(text, 32, "t = %" PRId64, c->movement.overlap);
-        return text;
-    case DIFFERS_SLOTS:
-        snprintf(text, 32, "m = %" PRId64, c->movement.slots);
-        return text;
-    case DIFFERS_REMATERIALIZE:
-        return c->movement.rematerialize ? "re-materialized" : "kept";
-    default:
-        return c->movement.calibrate == HPL_CALIBRATES_NEVER ? "as forecast" : "calibrated";
-    }
-}
-
-static bool is_nearer(const struct hec_candidate *a, const struct hec_candidate *b) {
-    return a->fits != b->fits ? a->fits : a->iteration_us < b->iteration_us;
-}
-
-// For each choice the best candidate that differs in it alone: what the choice gives, and by how much that would have to be faster.
-static void print_gains(const struct report *r) {
-    const struct hec_search *s = &r->search;
-    const struct hec_candidate *chosen = &r->chosen;
-    fprintf(r->out, "\nWhat each choice gives %19s %17s %12s\n", "nearest other", "takes longer",
-            "memory");
-    for (int of = 0; of < DIFFERS; of++) {
-        const struct hec_candidate *near = NULL;
+    if (!s->count) return;
+    fprintf(r->out, "\nCompared: %d candidates, by short simulations with messages summed up\n",
+            s->most);
+    fprintf(r->out, "  %-16s %-16s %10s %11s\n", "chosen", "nearest other", "takes", "memory");
+    for (int of = 0; of < HEC_DIFFERS; of++) {
+        const struct hec_candidate *other = other_of(r, (enum hec_differs)of);
         char text[2][32];
-        for (int i = 0; i < s->count; i++) {
-            const struct hec_candidate *c = &s->candidate[i];
-            if (differs_in(c, chosen) == (enum differs)of && (!near || is_nearer(c, near)))
-                near = c;
-        }
-        if (!near) continue;
-        const double more = (double)(near->replica_bytes - chosen->replica_bytes);
-        char bytes[40];
-        snprintf(bytes, sizeof bytes, "%c%s", more < 0 ? '-' : '+',
-                 hec_text_bytes(more < 0 ? -more : more).text);
-        fprintf(r->out, "  %-26s %-16s %+12.1f %% %12s%s\n",
-                choice_text(chosen, (enum differs)of, text[0]),
-                choice_text(near, (enum differs)of, text[1]),
-                100 * (near->iteration_us / chosen->iteration_us - 1), bytes,
-                near->fits ? "" : "  does not fit");
+        if (!other) continue;
+        print_other(r, choice_text(r->movement, (enum hec_differs)of, text[0]),
+                    choice_text(&other->movement, (enum hec_differs)of, text[1]), other);
     }
+    if (s->count < 2) return;
+    const struct hec_candidate *second = &s->candidate[1];
+    char text[64];
+    snprintf(text, sizeof text, "t = %" PRId64 ", m = %" PRId64, second->movement.overlap,
+             second->movement.slots);
+    print_other(r, "runner-up", text, second);
 }
 
 static void print_changes(const struct report *r) {
-    const struct hec_search *s = &r->search;
     fputs("\nWhat would change it\n", r->out);
-    if (s->recorded) {
+    if (r->setup->recorded) {
         fprintf(r->out, "  other loads: these are %" PRId64 " recorded microbatches of %s\n",
-                s->recorded_times, s->recorded);
+                r->setup->recorded_times, r->setup->recorded);
     } else {
-        fprintf(
-            r->out,
-            "  real loads: assumed are Zipf %.1f, drifting; record some with --record-loads=FILE,\n"
-            "    then compile with --profile=FILE\n",
-            hec_assumed_skew);
+        fprintf(r->out,
+                "  real loads: assumed are Zipf %.1f, drifting; record some with\n"
+                "    --record-loads=FILE, then compile with --profile=FILE\n",
+                hec_assumed_skew);
     }
     fputs("  the cluster:\n", r->out);
-    hec_explain_machine(&s->costs.machine, r->out);
-    fputs("  settings: parallel.placement.overlap (t), .memory (m, or bytes), .rematerialize,"
-          " .calibrate,\n    .dispatch, .forecast, .reshard;"
-          " --emit-plan=FILE and --plan=FILE keep all of it as it is\n",
+    hec_explain_machine(&r->setup->costs.machine, r->out);
+    fputs("  settings: parallel.placement.overlap (t), .memory (m, or bytes),\n"
+          "    .rematerialize, .calibrate, .dispatch, .forecast, .reshard; --plan=FILE\n"
+          "    repeats what --emit-plan=FILE has kept; --autotune looks further\n",
           r->out);
 }
 
 // ---- all of it
 
-// The candidate with the module's choices.
-static void find_chosen(struct report *r) {
-    for (int i = 0; i < r->search.count && !r->predicted; i++) {
-        const struct hec_candidate *c = &r->search.candidate[i];
-        if (c->movement.overlap != r->movement.overlap || c->movement.slots != r->movement.slots ||
-            c->movement.calibrate != r->movement.calibrate ||
-            c->movement.rematerialize != r->movement.rematerialize)
-            continue;
-        r->search.chosen = i;
-        r->chosen = *c;
-        r->predicted = true;
-    }
+// Both as the search counts.
+static double ep_of(const struct hec_setup *setup, const struct hec_script *script) {
+    struct hpl_movement ep = setup->movement;
+    double us, stay;
+    strcpy(ep.policy, "ep");
+    return hec_search_us(setup, script, &setup->movement, &us) &&
+                   hec_search_us(setup, script, &ep, &stay)
+               ? stay / us
+               : 0;
+}
+
+static bool report(struct report *r, struct hec_arena *arena) {
+    const struct hec_estimate_request request = {.module = r->module, .setup = r->setup};
+    if (!hec_setup_read(r->module, arena, &r->search.setup) ||
+        !hec_estimate(&request, arena, &r->estimate))
+        return false;
+    hec_search_settings(r->module, &r->search);
+    hec_compared_read(r->module, &r->search);
+    r->ep = ep_of(r->setup, &r->estimate.script);
+    print_head(r);
+    print_step(r);
+    print_choices(r);
+    print_compared(r);
+    print_changes(r);
+    return true;
 }
 
 bool hec_explain_plan(MlirOperation module, FILE *out) {
     struct hec_arena arena = {0};
-    struct report *r = HEC_NEW(&arena, struct report);
-    *r = (struct report){.out = out, .module = module};
-    if (!hec_moves_experts(module) || !hec_movement_read(module, &r->movement)) {
+    if (!hec_moves_experts(module)) {
         const MlirStringRef experts = hec_setting_text(module, HEC_KEY_parallel_experts);
         if (hec_has_ranks(module))
             fprintf(out, "No experts move: parallel.experts = %.*s.\n", (int)experts.length,
                     experts.data);
         else
             fputs("No experts move: one process has all.\n", out);
-        hec_arena_free(&arena);
         return true;
     }
-    const bool sound = hec_search(module, &arena, &r->search);
-    if (sound) {
-        find_chosen(r);
-        print_head(r);
-        print_choices(r);
-        if (r->predicted) print_costs(r);
-        if (r->predicted) print_movement(r);
-        print_compared(r);
-        if (r->predicted) print_gains(r);
-        print_changes(r);
-    }
-    hec_recorded_free(&r->search);
+    struct report *r = HEC_NEW(&arena, struct report);
+    *r = (struct report){.out = out, .module = module};
+    r->setup = &r->search.setup;
+    r->movement = &r->setup->movement;
+    const bool sound = report(r, &arena);
+    hec_recorded_free(&r->search.setup);
     hec_arena_free(&arena);
     return sound;
 }

@@ -1,7 +1,8 @@
 // Part of --explain=memory: parameters, gradients and optimizer states of a device when experts move,
 // beside those under expert parallelism.
-#include "passes/cost/search.h"
-#include "passes/explain.h"
+#include "passes/base/movement.h"
+#include "passes/cost/explain.h"
+#include "passes/cost/setup.h"
 #include "passes/pipeline.h"
 #include "runtime/plan/slots.h"
 

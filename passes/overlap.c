@@ -16,16 +16,14 @@
 //          idle there.
 // Needs    The order that materialize leaves; replicas of all layers share slots only where they are
 //          released before the next ones come, which verify-movement proves afterwards.
-// Leaves   On materialize and reduce what they cost at most, from passes/cost: `bytes` that a device
-//          receives, `entries` (chunks that enter a node), `us` that takes, `window_us` of computation
-//          behind which it runs, `exposed_us` that are waited for.
+// Leaves   The same operations elsewhere, and fssdp.prefetch.
 // Reports  a mixture in @backward without its reduce and releases: text that is read may lack them.
 #include <stdlib.h>
 
 #include "ir/accessors.h"
+#include "passes/base/movement.h"
 #include "passes/base/pass.h"
 #include "passes/base/rewrite.h"
-#include "passes/cost/search.h"
 
 // ---- finding what materialize left
 
@@ -225,130 +223,6 @@ static void move_backward(const struct hec_sites *sites, int back) {
     mlirOperationDestroy(start);
 }
 
-// ---- what it costs
-
-static void set_us(MlirOperation op, const char *key, double us) {
-    hec_set_attr(op, hec_attr_int(mlirOperationGetContext(op), key, (int64_t)(us + 0.5)));
-}
-
-// The block of the source that most of the time behind `start` belongs to, up to the await of its set
-// or a loop; empty: none has a name.
-static MlirStringRef hiding_unit(const struct hec_machine *machine, MlirOperation start) {
-    enum { UNITS = 16 };
-    struct {
-        MlirStringRef name;
-        double us;
-    } unit[UNITS];
-    int count = 0, most = 0;
-    for (MlirOperation op = mlirOperationGetNextInBlock(start); op.ptr;
-         op = mlirOperationGetNextInBlock(op)) {
-        const MlirStringRef name = hec_unit_name(op);
-        if (hec_op_is(op, HEC_OP_await) || hec_op_is(op, HEC_OP_FOR)) break;
-        if (!name.length) continue;
-        int at = 0;
-        while (at < count && !mlirStringRefEqual(unit[at].name, name)) at++;
-        if (at == UNITS) continue;
-        if (at == count) unit[count++].us = 0;
-        unit[at].name = name;
-        unit[at].us += hec_op_us(machine, op);
-        if (unit[at].us > unit[most].us) most = at;
-    }
-    return count ? unit[most].name : HEC_STR("");
-}
-
-// The computation behind `start` up to what waits for it, in this block, in a loop behind it, or over
-// the edge of the loop around.
-static double window_us(const struct hec_machine *machine, MlirOperation start,
-                        const struct hec_site *site) {
-    const bool reduce = hec_op_is(start, HEC_OP_reduce);
-    const enum hec_op id = reduce ? HEC_OP_release : HEC_OP_await;
-    const char *key = reduce ? "what" : NULL, *value = "gradients";
-    const MlirBlock block = block_of(start);
-    const MlirOperation none = {0}, end = find(block, site, id, key, value);
-    if (end.ptr && mlirOperationIsBeforeInBlock(start, end))
-        return hec_span_us(machine, block, start, end);
-    for (MlirOperation op = start; op.ptr; op = mlirOperationGetNextInBlock(op)) {
-        if (!hec_op_is(op, HEC_OP_FOR)) continue;
-        const MlirBlock body = hec_for_of(op).body;
-        const MlirOperation inside = find(body, site, id, key, value);
-        if (inside.ptr)
-            return hec_span_us(machine, block, start, op) +
-                   hec_span_us(machine, body, none, inside);
-    }
-    return hec_span_us(machine, block, start, none) + hec_span_us(machine, block, none, end);
-}
-
-// The most that one transfer of a set may bring: chunks into a node, and into a device.
-struct most {
-    int64_t entries, received;
-};
-
-static struct most most_of(const struct hec_costs *costs, const struct hec_set_cost *cost,
-                           const struct hpl_movement *movement) {
-    const struct hpl_policy *policy = hpl_policy_find(movement->policy);
-    const int64_t nodes = costs->machine.nodes;
-    struct most most = {.entries = nodes > 1 ? movement->overlap : 0, .received = movement->slots};
-    if (!policy) return most;
-    most.received =
-        hec_slots_of(costs, cost, policy, movement->slots, movement->rematerialize).replicas;
-    const int64_t foreign = cost->experts - cost->experts / nodes;
-    if (!policy->calibrates || most.entries > foreign) most.entries = foreign; // t means nothing.
-    return most;
-}
-
-// A transfer behind `window` microseconds, after others that take `before` of them.
-static void annotate(const struct hec_machine *machine, const struct most *most, MlirOperation op,
-                     int64_t bytes, double window, double before) {
-    const MlirContext c = mlirOperationGetContext(op);
-    const double us =
-        hec_transfer_us(machine, (double)most->entries, (double)most->received, bytes);
-    const double all = before + us, exposed = all > window ? all - window : 0;
-    hec_any_put_bytes(op, most->received * bytes);
-    hec_any_put_entries(op, most->entries);
-    set_us(op, "us", us);
-    set_us(op, "window_us", window);
-    set_us(op, "exposed_us", exposed < us ? exposed : us);
-    const MlirStringRef unit = hiding_unit(machine, op);
-    if (unit.length && window > 0)
-        hec_set_attr(op, hec_attr(c, "hides_in", mlirStringAttrGet(c, unit)));
-}
-
-// In @backward the gather for the layer before runs behind the reduce: it waits for both.
-static void annotate_site(const struct hec_costs *costs, const struct hec_site *site,
-                          const struct hec_set_cost *cost, const struct hpl_movement *movement,
-                          const struct hec_ops *ops) {
-    const struct hec_machine *m = &costs->machine;
-    const struct most most = most_of(costs, cost, movement);
-    const double reduce =
-        hec_transfer_us(m, (double)most.entries, (double)most.received, cost->grad_bytes);
-    const MlirStringRef set = hec_set_sym_name(site->set);
-    for (int k = 0; k < ops->count; k++) {
-        const MlirOperation op = ops->op[k];
-        if (!mlirStringRefEqual(hec_any_set(op), set)) continue;
-        if (hec_op_is(op, HEC_OP_reduce)) {
-            const double more = hec_late_window_us(cost) - cost->reduce_window_us;
-            annotate(m, &most, op, cost->grad_bytes, window_us(m, op, site) + more, 0);
-        } else if (hec_op_is(op, HEC_OP_prefetch)) {
-            annotate(m, &most, op, cost->chunk_bytes, hec_early_window_us(cost), 0);
-        } else if (hec_op_is(op, HEC_OP_materialize)) {
-            const bool ahead = hec_any_has_ahead(op);
-            annotate(m, &most, op, cost->chunk_bytes, window_us(m, op, site), ahead ? reduce : 0);
-        }
-    }
-}
-
-static bool annotate_all(MlirOperation module, const struct hec_sites *sites,
-                         const struct hpl_movement *movement) {
-    struct hec_costs costs;
-    if (!hec_costs_of(module, &costs)) return false;
-    const struct hec_ops ops = hec_ops_below(module);
-    for (int i = 0; i < sites->count; i++) {
-        annotate_site(&costs, &sites->site[i], &costs.set[i], movement, &ops);
-    }
-    free(ops.op);
-    return true;
-}
-
 // What materialize leaves of every mixture in @backward, and text that is read may lack.
 static bool check_site(const struct hec_site *site) {
     if (!site->collect_back.ptr) return true;
@@ -377,7 +251,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
         prefetch(&sites.site[i]);
     }
     for (int i = sites.backs - 1; i >= 0; i--) move_backward(&sites, i);
-    return annotate_all(module, &sites, &movement) ? HEC_PASS_DONE : HEC_PASS_REFUSED;
+    return HEC_PASS_DONE;
 }
 
 const struct hec_pass_code hec_pass_overlap = {

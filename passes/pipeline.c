@@ -210,14 +210,40 @@ static enum hec_pass_result run_upstream(struct hec_pipeline *pipeline, const ch
     return done && hec_check_form(module) ? HEC_PASS_DONE : HEC_PASS_REFUSED;
 }
 
-static enum hec_pass_result run_step(struct hec_pipeline *pipeline, struct hec_step *step,
+static bool is_idle(const struct hec_step *step, MlirOperation module) {
+    return step->pass && step->pass->code->applies && !step->pass->code->applies(module);
+}
+
+static enum hec_pass_result run_rest(const struct hec_pass_options *options, MlirOperation module);
+
+static enum hec_pass_result run_pass(struct hec_pipeline *pipeline, int number,
+                                     MlirOperation module) {
+    const struct hec_step *step = &pipeline->steps.item[number];
+    struct hec_pass_options options = step->options;
+    options.rest = run_rest;
+    options.pipeline = pipeline;
+    options.step = number;
+    return step->pass ? step->pass->code->run(module, &options)
+                      : run_upstream(pipeline, step->text, module);
+}
+
+static enum hec_pass_result run_rest(const struct hec_pass_options *options, MlirOperation module) {
+    struct hec_pipeline *pipeline = options->pipeline;
+    for (int i = options->step + 1; i < pipeline->steps.count; i++) {
+        if (is_idle(&pipeline->steps.item[i], module)) continue;
+        const enum hec_pass_result result = run_pass(pipeline, i, module);
+        if (result != HEC_PASS_DONE) return result;
+    }
+    return HEC_PASS_DONE;
+}
+
+static enum hec_pass_result run_step(struct hec_pipeline *pipeline, int number,
                                      MlirOperation module, const struct hec_pipeline_hooks *hooks) {
-    const struct hec_pass *pass = step->pass;
-    step->idle = pass && pass->code->applies && !pass->code->applies(module);
+    struct hec_step *step = &pipeline->steps.item[number];
+    step->idle = is_idle(step, module);
     if (!step->idle) {
         const double start = now();
-        const enum hec_pass_result result = pass ? pass->code->run(module, &step->options)
-                                                 : run_upstream(pipeline, step->text, module);
+        const enum hec_pass_result result = run_pass(pipeline, number, module);
         step->seconds = now() - start;
         if (result != HEC_PASS_DONE) return result;
     }
@@ -235,8 +261,7 @@ enum hec_pass_result hec_pipeline_run(struct hec_pipeline *pipeline, MlirOperati
     for (int i = 0; i < pipeline->steps.count; i++) pipeline->steps.item[i].seconds = 0;
     if (!hec_check_form(module)) return HEC_PASS_REFUSED;
     for (int i = first; i < end; i++) {
-        const enum hec_pass_result result =
-            run_step(pipeline, &pipeline->steps.item[i], module, hooks);
+        const enum hec_pass_result result = run_step(pipeline, i, module, hooks);
         if (result != HEC_PASS_DONE) return result;
     }
     return HEC_PASS_DONE;

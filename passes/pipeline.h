@@ -79,35 +79,9 @@ void hec_explain_replicas(MlirOperation module, FILE *out);
 
 // ---- explain_plan.c, explain_comm.c
 
-// Print, from a module that verify-movement has gone over, how experts move, and their transfers. False
-// after a report: the loads that were planned with cannot be read any more.
+// Print, from a placed module, how experts move, and their transfers. False after a report: the loads that were
+// planned with cannot be read any more.
 bool hec_explain_plan(MlirOperation module, FILE *out);
 bool hec_explain_comm(MlirOperation module, FILE *out);
-
-// ---- timeline/report.c
-
-enum { HEC_SIMULATE_STEPS = 8, HEC_SIMULATE_STEPS_MAX = 10000 };
-
-// Simulates `steps` steps of the placed module on all devices of its cluster, and prints how long they take and what
-// that time goes to; with `json` for programs (docs/simulate.md). With `trace`, every device's lanes, as JSON of the
-// Chrome trace format. False after a report.
-bool hec_simulate_report(MlirOperation module, int64_t steps, bool json, FILE *out, FILE *trace);
-
-// Results of a simulation of a placed module, for comparing it with others.
-struct hec_step_score {
-    double us, tokens;    // Median step, without the first one, which has no forecast.
-    double bytes, memory; // Per device: the bytes that it must remember, and its memory.
-    double
-        actions; // Actions of all devices: the cost of the simulation, the same on every machine.
-    int64_t overlap, slots;               // t and m; 0 where nothing moves.
-    int64_t wave_rows;                    // In the first set.
-    int64_t ranks, positions, vocabulary; // The program's; no vocabulary: 0.
-};
-
-// Simulates `steps` of them, fewer where they have many iterations, `coarse` ones with sums of messages
-// (passes/timeline), moving experts as the program would, and not as the authors of its policy do, which
-// hec_simulate_report charges. False after a report.
-bool hec_simulate_score(MlirOperation module, int64_t steps, bool coarse,
-                        struct hec_step_score *score);
 
 #endif

@@ -15,8 +15,8 @@
 #include "ir/accessors.h"
 #include "passes/base/pass.h"
 #include "passes/cost/recorded.h"
-#include "passes/cost/search.h"
 #include "passes/plan_file.h"
+#include "passes/timeline/search.h"
 
 static MlirOperation set_of(MlirOperation module, const struct hec_set_cost *cost) {
     return hec_find_symbol(module, HEC_STR(cost->name));
@@ -25,36 +25,37 @@ static MlirOperation set_of(MlirOperation module, const struct hec_set_cost *cos
 // First owners that are not the usual ones, and what recorded loads lead to expect.
 static void write_sets(MlirOperation module, const struct hec_search *s, struct hec_arena *arena) {
     const MlirContext c = mlirOperationGetContext(module);
-    const int64_t devices = s->costs.machine.nodes * s->costs.machine.devices;
-    for (int i = 0; i < s->costs.count; i++) {
-        const struct hec_set_cost *cost = &s->costs.set[i];
+    const int64_t devices = s->setup.costs.machine.nodes * s->setup.costs.machine.devices;
+    for (int i = 0; i < s->setup.costs.count; i++) {
+        const struct hec_set_cost *cost = &s->setup.costs.set[i];
         const int64_t chunks = cost->layers * cost->experts, cells = chunks * devices;
         const MlirOperation set = set_of(module, cost);
         if (s->sharded || s->spread)
-            hec_set_put_owner(set, mlirDenseI32ArrayGet(c, chunks, s->owner[i]));
-        if (!s->recorded) continue;
+            hec_set_put_owner(set, mlirDenseI32ArrayGet(c, chunks, s->setup.owner[i]));
+        if (!s->setup.recorded) continue;
         int32_t *forecast = hec_arena_alloc(arena, (size_t)cells, sizeof *forecast);
-        hec_recorded_mean(s, i, forecast);
+        hec_recorded_mean(&s->setup, i, forecast);
         hec_set_put_forecast(set, mlirDenseI32ArrayGet(c, cells, forecast));
     }
 }
 
-static bool decide(MlirOperation module, struct hec_arena *arena) {
+static bool decide(MlirOperation module, const struct hec_pass_options *options,
+                   struct hec_arena *arena) {
     struct hec_search *search = HEC_NEW(arena, struct hec_search);
-    const bool sound = hec_search(module, arena, search);
+    const bool sound = hec_search(module, options, arena, search);
     if (sound) {
         hec_movement_write(module, &search->candidate[search->chosen].movement);
+        hec_compared_write(module, search);
         write_sets(module, search, arena);
     }
-    hec_recorded_free(search);
+    hec_recorded_free(&search->setup);
     return sound;
 }
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
-    (void)options;
     struct hec_arena arena = {0};
     const bool given = hec_module_has_plan(module);
-    const bool sound = given ? hec_plan_read(module) : decide(module, &arena);
+    const bool sound = given ? hec_plan_read(module) : decide(module, options, &arena);
     hec_arena_free(&arena);
     return sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;
 }

@@ -1,9 +1,10 @@
-// Candidates are settings. From those of the model on, one setting after the other takes each of its values while the rest stay
-// as they are best so far, in short and coarse simulations, corrected for each policy; then again. The best of a few policies, and the
-// model's own, are simulated at length with single messages, and the fastest of these wins; with --measure the fastest in runs.
+// Candidates are settings. From those of the model on, one setting after the other takes each of its values
+// while the rest stay as they are best so far, in short and coarse simulations, corrected for each policy; then
+// again. The best of a few policies, and the model's own, are simulated at length with single messages, and the
+// fastest of these wins; with --measure the fastest in runs.
 //
-// What bounds the search is counted in actions that devices take in simulations, not in seconds, so that a fast machine chooses
-// what a slow one does.
+// What bounds the search is counted in actions that devices take in simulations, not in seconds, so that a fast
+// machine chooses what a slow one does.
 #include "codegen/driver/autotune.h"
 
 #include <assert.h>
@@ -15,10 +16,10 @@
 #include "codegen/driver/knobs.h"
 #include "codegen/driver/measure.h"
 #include "codegen/driver/trial.h"
-#include "passes/explain.h"
+#include "passes/cost/explain.h"
 #include "passes/plan_file.h"
 
-enum { SECONDS = 30, SECONDS_MOST = 86400, CLOCK_LEAST = 60, ROUNDS = 2, SHORT = 2, LONG = 6 };
+enum { SECONDS = 30, SECONDS_MOST = 86400, CLOCK_LEAST = 60, ROUNDS = 2, SHORT = 2, LONG = 0 };
 enum { QUIET_SECONDS = 5 }; // Before and between lines that tell how far it is.
 // At length beside the model's own: at least, where nothing is measured, and at most.
 enum { FEW = 3, FINALISTS = HEC_PLAN_TUNED - 1 };
@@ -72,7 +73,7 @@ static bool fits(const struct trial *t) {
 }
 
 static double us_of(const struct trial *t) {
-    return t->factor * t->score.us / t->score.tokens;
+    return t->factor * t->score.speed.us / t->score.speed.tokens;
 }
 
 static bool is_better(const struct trial *a, const struct trial *b, double gain) {
@@ -93,7 +94,8 @@ static bool is_same(const struct candidate *a, const struct candidate *b) {
 
 // Whether they say the same of all that is compared: one then says in other words what the other does.
 static bool is_equal(const struct trial *a, const struct trial *b) {
-    return a->sound && b->sound && a->score.us == b->score.us && a->score.bytes == b->score.bytes;
+    return a->sound && b->sound && a->score.speed.us == b->score.speed.us &&
+           a->score.bytes == b->score.bytes;
 }
 
 // ---- trying
@@ -158,8 +160,9 @@ static void forget_unended(struct tuning *t, int first) {
     t->trials = kept;
 }
 
-// Short trials of candidates that have none yet, side by side. False: the budget is spent or the clock has ended it, so that some
-// may have none. What is chosen must not depend on how many run at a time, so the budget is looked at before they do.
+// Short trials of candidates that have none yet, side by side. False: the budget is spent or the clock has
+// ended it, so that some may have none. What is chosen must not depend on how many run at a time, so the budget
+// is looked at before they do.
 static bool try_short(struct tuning *t, const struct candidate *candidate, int count) {
     const int first = t->trials;
     if (first + count > TRIALS_MOST) t->by_budget = true;
@@ -198,8 +201,8 @@ static bool moves(const struct trial *t) {
     return t->score.slots > 0;
 }
 
-// Sums of messages flatter some policies by some percent: simulates each once with single messages, and corrects all its trials by what
-// that says. `next`: what was just tried, one candidate for each policy.
+// Sums of messages flatter some policies by some percent: simulates each once with single messages, and
+// corrects all its trials by what that says. `next`: what was just tried, one candidate for each policy.
 static void correct(struct tuning *t, const struct candidate *own, const struct candidate *next,
                     int count) {
     struct trial fine[HEC_KNOB_VALUES + 1] = {{.candidate = *own}};
@@ -213,7 +216,8 @@ static void correct(struct tuning *t, const struct candidate *own, const struct 
     for (int i = 0; i < wanted; i++) {
         const struct trial *coarse = find_trial(t, &fine[i].candidate);
         if (fine[i].sound && coarse->sound)
-            t->factor[policy_of(&fine[i].candidate)] = fine[i].score.us / coarse->score.us;
+            t->factor[policy_of(&fine[i].candidate)] =
+                fine[i].score.speed.us / coarse->score.speed.us;
     }
     for (int i = 0; i < count; i++) { // The model's own, by its name.
         if (is_equal(find_trial(t, &next[i]), given)) t->factor[policy_of(&next[i])] = t->factor[0];
@@ -265,8 +269,8 @@ static const struct trial *search(struct tuning *t) {
 
 // ---- at length
 
-// The best short trial that is not among `chosen`, nor of the policy of one of them where `other` is wanted; NULL: there is
-// none.
+// The best short trial that is not among `chosen`, nor of the policy of one of them where `other` is wanted;
+// NULL: there is none.
 static const struct trial *next_best(const struct tuning *t, const struct trial *const *chosen,
                                      int count, bool other) {
     const struct trial *best = NULL;
@@ -284,8 +288,8 @@ static const struct trial *next_best(const struct tuning *t, const struct trial 
     return best;
 }
 
-// The clock has ended some simulations at length: they are left out. Without the model's own, the short ones count for all.
-// Returns how many stay.
+// The clock has ended some simulations at length: they are left out. Without the model's own, the short ones
+// count for all. Returns how many stay.
 static int keep_ended(const struct trial *const *chosen, struct trial *final, int count) {
     const bool own = final[0].ended;
     int kept = 0;
@@ -298,8 +302,9 @@ static int keep_ended(const struct trial *const *chosen, struct trial *final, in
     return kept;
 }
 
-// The model's own and `wanted` others, first the best of each policy, at length, the fastest first behind it: coarse simulations flatter
-// some policies by some percent, and compare settings of one policy better. Returns how many.
+// The model's own and `wanted` others, first the best of each policy, at length, the fastest first behind it:
+// coarse simulations flatter some policies by some percent, and compare settings of one policy better. Returns
+// how many.
 static int compare(struct tuning *t, int wanted, struct trial final[FINALISTS + 1]) {
     const struct trial *chosen[FINALISTS + 1] = {&t->trial[0]};
     int count = 1;
@@ -334,7 +339,7 @@ static void print_settings(const struct tuning *t, const struct candidate *candi
 
 // The same tokens as the model's own step, in this one's speed.
 static double step_us(const struct trial *trial, const struct trial *own) {
-    return us_of(trial) * own->score.tokens;
+    return us_of(trial) * own->score.speed.tokens;
 }
 
 // What each setting gives, and which other value of it comes nearest: of the short simulations.
@@ -407,13 +412,13 @@ static void print_report(struct tuning *t, const struct trial *final, int finals
             : by_budget ? "; ended by the budget"
                         : "");
     fprintf(t->out, "  a step takes %s as the model says, %s as chosen (+- %.0f %%, simulated)\n",
-            hec_text_us(own->score.us).text, hec_text_us(step_us(best, own)).text,
+            hec_text_us(own->score.speed.us).text, hec_text_us(step_us(best, own)).text,
             100 * mean_error);
     if (t->measured) fputs("  chosen by what was measured, above\n", t->out);
     print_factors(t);
-    fprintf(t->out, "  a device remembers %s, %s of %s\n\nChosen%s\n",
+    fprintf(t->out, "  a device remembers %s, %s of %s\n  as chosen: %s\n\nChosen%s\n",
             hec_text_bytes(own->score.bytes).text, hec_text_bytes(best->score.bytes).text,
-            hec_text_bytes(best->score.memory).text,
+            hec_text_bytes(best->score.memory).text, hec_speed_text(&best->score.speed).text,
             t->measured ? " (and what simulated steps say of it)" : "");
     print_gains(t, best);
     print_nearest(t, best);
@@ -506,7 +511,7 @@ static const struct hec_plan_measured *note_measured(struct tuning *t,
                                                      const struct hec_measured *candidate,
                                                      int count, int best) {
     struct hec_plan_measured *note = HEC_NEW(t->c->arena, struct hec_plan_measured);
-    const double tokens = t->trial[0].score.tokens;
+    const double tokens = t->trial[0].score.speed.tokens;
     *note = (struct hec_plan_measured){
         .machine = hec_arena_format(t->c->arena, "%s", m->machine),
         .launch = m->bed.launch,
@@ -524,7 +529,8 @@ static const struct hec_plan_measured *note_measured(struct tuning *t,
     return note;
 }
 
-// Runs the model's own and the `wanted` best others, of what fits in memory. *chosen becomes the fastest of them. False after a complaint.
+// Runs the model's own and the `wanted` best others, of what fits in memory. *chosen becomes the fastest of
+// them. False after a complaint.
 static bool measure(struct tuning *t, struct hec_measurement *m, int wanted,
                     const struct trial *final, int finals, int *chosen) {
     struct hec_measured candidate[HEC_MEASURE_MOST + 1];

@@ -78,11 +78,9 @@ static void print_plan_file(struct hec_compilation *c, FILE *out) {
     hec_plan_write(c->module, c->tuned, out);
 }
 
-// Reports that need no homes end before place-buffers: what it adds would cost time, too.
+// A check needs no homes: it ends before place-buffers.
 static bool stop_early(struct hec_compilation *c) {
-    const char *explain = c->options->explain;
-    const bool reports = explain && (strcmp(explain, "plan") == 0 || strcmp(explain, "comm") == 0);
-    if (!reports && !c->options->syntax_only) return true;
+    if (!c->options->syntax_only) return true;
     if (!hec_make_pipeline(c)) return false;
     const int last = hec_pipeline_find(c->pipeline, "verify-movement");
     if (last >= 0 && STAGE_PASS + last < c->to) c->to = STAGE_PASS + last;

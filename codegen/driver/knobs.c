@@ -23,7 +23,7 @@ const struct hec_knob hec_knobs[HEC_KNOBS] = {
      true},
     {"parallel.bucket", {"1MiB", "4MiB", "16MiB", "64MiB"}, AS_WRITTEN, false},
     {"parallel.rows_max", {"0.8", "1.2", "1.6", "2.4"}, OF_ROWS, false},
-    {"parallel.experts", {"fssdp", "hecate", "ep", "ultraep", "laer"}, AS_WRITTEN, false},
+    {"parallel.experts", {"fssdp", "hecate", "ep", "ultraep"}, AS_WRITTEN, false},
 };
 
 const char *hec_knob_setting(struct hec_arena *arena, const struct hec_knob *knob,

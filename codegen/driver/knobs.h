@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "lang/base/arena.h"
-#include "passes/pipeline.h"
+#include "passes/timeline/estimate.h"
 
 enum { HEC_KNOBS = 13, HEC_KNOB_POLICY = HEC_KNOBS - 1, HEC_KNOB_VALUES = 8 };
 

@@ -1,5 +1,6 @@
-// Rounds in which every candidate runs once, each round beginning with another one: what changes slowly on a machine then meets
-// all of them alike. A candidate's time is compared with the first one's of the same round, and the median of these ratios decides.
+// Rounds in which every candidate runs once, each round beginning with another one: what changes slowly on a
+// machine then meets all of them alike. A candidate's time is compared with the first one's of the same round,
+// and the median of these ratios decides.
 #include "codegen/driver/measure.h"
 
 #include <assert.h>
@@ -10,7 +11,7 @@
 #include <unistd.h>
 
 #include "codegen/driver/output.h"
-#include "passes/explain.h"
+#include "passes/cost/explain.h"
 
 // Rounds that take long are fewer.
 enum { ROUNDS = 5, FEW_ROUNDS = 3, LONG_ROUND_SECONDS = 120 };
@@ -224,7 +225,7 @@ static void run_all(struct rounds *r) {
 
 int hec_measure(struct hec_measurement *m, struct hec_measured *candidate, int count,
                 const struct hec_step_score *of, double gain) {
-    struct rounds r = {.m = m, .candidate = candidate, .count = count, .tokens = of->tokens};
+    struct rounds r = {.m = m, .candidate = candidate, .count = count, .tokens = of->speed.tokens};
     int best = -1;
     assert(count <= MOST);
     m->rounds = ROUNDS;
@@ -234,7 +235,7 @@ int hec_measure(struct hec_measurement *m, struct hec_measured *candidate, int c
         build(&r);
         run_all(&r);
         best = judge(&r, gain);
-        print_table(m, candidate, count, of->tokens, best);
+        print_table(m, candidate, count, of->speed.tokens, best);
         if (best >= 0) print_doubt(&r, best);
         fputs("\n", stderr);
         if (best < 0) refuse("--measure: none of the candidates could be built and run");

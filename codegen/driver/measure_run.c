@@ -15,7 +15,7 @@
 #include "codegen/driver/command.h"
 #include "codegen/driver/output.h"
 #include "files/files.h"
-#include "passes/cost/search.h"
+#include "passes/cost/setup.h"
 #include "runtime/plan/loads/loads.h"
 
 // ---- what a command has said
@@ -156,7 +156,8 @@ static bool write_tokens(struct hec_measure_bed *bed, const struct hec_step_scor
     return written;
 }
 
-// The last iterations that were recorded, on which candidates are simulated, too; uncompressed, as programs want them.
+// The last iterations that were recorded, on which candidates are simulated, too; uncompressed, as programs
+// want them.
 static bool write_loads(struct hec_measure_bed *bed) {
     char why[LOADS_WHY];
     struct loads all;

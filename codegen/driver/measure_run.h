@@ -3,7 +3,7 @@
 #define HECATE_CODEGEN_DRIVER_MEASURE_RUN_H
 
 #include "codegen/driver/options.h"
-#include "passes/pipeline.h"
+#include "passes/timeline/estimate.h"
 
 // Steps of a run; the first of them have no forecast yet, and touch memory for the first time.
 enum { HEC_MEASURE_STEPS = 15, HEC_MEASURE_LEFT_OUT = 5 };

@@ -6,16 +6,17 @@
 #include <stdlib.h>
 
 #include "codegen/driver/output.h"
+#include "passes/timeline/report.h"
 
 static bool refuse(const char *why) {
     fprintf(stderr, "hecatec: error: %s\n", why);
     return false;
 }
 
-// 0: not a number of steps.
+// 0: not a number of steps; of none at all.
 static long steps_of(const struct hec_options *o) {
-    if (!o->simulate_steps) return HEC_SIMULATE_STEPS;
     char *end;
+    if (!o->simulate_steps) return 0;
     errno = 0;
     const long steps = strtol(o->simulate_steps, &end, 10);
     const bool sound = !errno && !*end && steps >= 1 && steps <= HEC_SIMULATE_STEPS_MAX;
@@ -28,7 +29,7 @@ bool hec_check_simulation(struct hec_compilation *c) {
         if (o->trace) return refuse("--trace is of a simulation: add --simulate");
         return !o->json || refuse("--json is of a simulation: add --simulate");
     }
-    if (!steps_of(o)) {
+    if (o->simulate_steps && !steps_of(o)) {
         fprintf(stderr,
                 "hecatec: error: --simulate needs a number of steps from 1 to %d, got '%s'\n",
                 HEC_SIMULATE_STEPS_MAX, o->simulate_steps);

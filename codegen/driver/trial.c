@@ -1,5 +1,5 @@
-// Silent compilations, up to the placed module, side by side. Processes and not threads: a compilation has the process for itself, and
-// what goes wrong in one stays there.
+// Silent compilations, up to the placed module, side by side. Processes and not threads: a compilation has the
+// process for itself, and what goes wrong in one stays there.
 #define _GNU_SOURCE // sched_getaffinity, MAP_ANONYMOUS, pipe2
 #include "codegen/driver/trial.h"
 
@@ -63,7 +63,7 @@ static bool try_one(const struct hec_options *given, const struct hec_trial *tri
     c.diag.out = nowhere;
     c.reporter = (struct hec_reporter){.diag = &c.diag, .sources.arena = &arena};
     const bool sound =
-        place(&c) && hec_simulate_score(c.module, trial->steps, trial->coarse, score);
+        place(&c) && hec_estimate_score(c.module, trial->steps, trial->coarse, score);
     hec_diag_free(&c.diag);
     hec_pipeline_free(c.pipeline);
     if (!mlirOperationIsNull(c.module)) mlirOperationDestroy(c.module);

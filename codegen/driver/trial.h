@@ -3,7 +3,7 @@
 #define HECATE_CODEGEN_DRIVER_TRIAL_H
 
 #include "codegen/driver/options.h"
-#include "passes/pipeline.h"
+#include "passes/timeline/estimate.h"
 
 struct hec_trial {
     const char *const *set; // [count] "KEY=VALUE"; these count after those of the command line.
@@ -24,9 +24,9 @@ struct hec_trial_watch {
     void *context;
 };
 
-// Compiles the model of `options` with the settings of each trial, and simulates it: side by side, in as many processes
-// as this one may use processors, at most 8. Prints nothing. The result of a trial depends neither on the others nor on
-// how many there are at a time; but those that have not ended at `watch->stop` are given up.
+// Compiles the model of `options` with the settings of each trial, and simulates it: side by side, in as many
+// processes as this one may use processors, at most 8. Prints nothing. The result of a trial depends neither on
+// the others nor on how many there are at a time; but those that have not ended at `watch->stop` are given up.
 void hec_trials(const struct hec_options *options, struct hec_trial *trial, int count,
                 const struct hec_trial_watch *watch);
 

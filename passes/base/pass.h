@@ -5,23 +5,28 @@
 
 #include "ir/core/op.h"
 
+enum hec_pass_result {
+    HEC_PASS_DONE,
+    HEC_PASS_REFUSED, // The module asks for something that is wrong, or not yet possible.
+    HEC_PASS_BROKEN,  // A fault of the compiler itself.
+};
+
 // The options of one use of a pass, as written: select-kernels(sums=apart).
 enum { HEC_PASS_OPTIONS_MAX = 4 };
 struct hec_pass_options {
     int count;
     const char *key[HEC_PASS_OPTIONS_MAX];
     const char *value[HEC_PASS_OPTIONS_MAX];
+    // Runs the passes behind this one over a module, a copy of the pass's own, which is not verified; NULL:
+    // there is no pipeline.
+    enum hec_pass_result (*rest)(const struct hec_pass_options *options, MlirOperation module);
+    void *pipeline; // For `rest`, as its place.
+    int step;
 };
 
 // An option a pass knows. `values` are its words with | between them; the first is the default.
 struct hec_pass_option {
     const char *key, *values, *summary;
-};
-
-enum hec_pass_result {
-    HEC_PASS_DONE,
-    HEC_PASS_REFUSED, // The module asks for something that is wrong, or not yet possible.
-    HEC_PASS_BROKEN,  // A fault of the compiler itself.
 };
 
 // At the end of the pass's own file.

@@ -31,7 +31,7 @@ static void count_tree(const struct hec_stage *s, const struct hpl_plan *plan, i
     for (int32_t k = begin; k < end; k++) {
         const int32_t d = plan->holder[k], n = t->node[d];
         c->sent[d] += (double)(count - 1) / count;
-        if (d != owner) c->got[d]++, c->copies++;
+        if (d != owner) c->got[d]++;
         if (n != t->node[owner] && enters(t, plan, e, k)) c->node_got[n]++, nodes++;
     }
     if (!holds) c->sent[owner] += (double)(count - 1) / count;
@@ -51,7 +51,7 @@ static void count_direct(const struct hec_stage *s, const struct hpl_plan *plan,
     for (int32_t k = plan->first[e]; k < plan->first[e + 1]; k++) {
         const int32_t d = plan->holder[k], n = t->node[d];
         if (d == owner) continue;
-        c->sent[owner]++, c->got[d]++, c->copies++;
+        c->sent[owner]++, c->got[d]++;
         if (n != home) c->node_sent[home]++, c->node_got[n]++;
     }
 }
@@ -68,7 +68,6 @@ static void count_shards(const struct hec_stage *s, const struct hpl_plan *plan,
         c->node_got[n] += (devices - (t->first[n + 1] - t->first[n])) / devices;
         c->node_sent[n] -= (t->first[n + 1] - t->first[n]) / devices;
     }
-    c->copies = holders;
     for (int32_t d = 0; d < t->devices; d++) {
         c->sent[d] += holders / devices;
         c->node_sent[t->node[d]] += holders / devices;
@@ -88,7 +87,6 @@ static void count_all(const struct hec_stage *s, const struct hpl_plan *plan,
         c->node_sent[n] = experts * own * (t->nodes - 1) / devices;
         if (c->node_sent[n] > c->node_got[n]) c->node_sent[n] = c->node_got[n];
     }
-    c->copies = experts * devices;
 }
 
 // Sums over k copies: each sends and gets 2 (k - 1) / k; so do nodes.
@@ -105,14 +103,12 @@ static void count_sums(const struct hec_stage *s, const struct hpl_plan *plan, i
         c->sent[d] += part, c->got[d] += part;
         if (enters(t, plan, e, k)) c->node_sent[n] += across, c->node_got[n] += across;
     }
-    c->copies += end - begin - 1;
 }
 
 void hec_chunks_count(const struct hec_stage *s, const struct hpl_plan *plan,
                       struct hec_chunks *c) {
     const enum hpl_collective collective = s->episode.policy->collective;
     memset(c->sent, 0, sizeof *c->sent * (size_t)(2 * s->topology.devices + 2 * s->topology.nodes));
-    c->copies = 0;
     if (collective == HPL_COLLECTIVE_ALL_TO_ALL) {
         count_shards(s, plan, c);
     } else if (collective == HPL_COLLECTIVE_ALL_GATHER) {
@@ -127,26 +123,4 @@ void hec_chunks_count(const struct hec_stage *s, const struct hpl_plan *plan,
             count_tree(s, plan, e, c);
         }
     }
-}
-
-static double largest(const double *of, int32_t count) {
-    double most = 0;
-    for (int32_t i = 0; i < count; i++) most = of[i] > most ? of[i] : most;
-    return most;
-}
-
-// Who sends most decides where owners send to everybody; elsewhere what is sent is spread.
-static double busiest(const struct hec_stage *s, const double *sent, const double *got,
-                      int32_t count) {
-    const bool direct = s->episode.policy->collective == HPL_COLLECTIVE_DIRECT;
-    const double in = largest(got, count), out = direct ? largest(sent, count) : 0;
-    return in > out ? in : out;
-}
-
-double hec_chunks_of_device(const struct hec_stage *s, const struct hec_chunks *c) {
-    return busiest(s, c->sent, c->got, s->topology.devices);
-}
-
-double hec_chunks_of_node(const struct hec_stage *s, const struct hec_chunks *c) {
-    return busiest(s, c->node_sent, c->node_got, s->topology.nodes);
 }

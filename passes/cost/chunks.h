@@ -9,20 +9,15 @@
 struct hec_chunks {
     double *sent, *got;           // [devices]
     double *node_sent, *node_got; // [nodes] across
-    double copies;                // Chunks that arrive anywhere.
 };
 
 // Memory is the stage's.
 struct hec_chunks hec_chunks_take(struct hec_stage *stage);
 
 // Counts the chunks of `plan`, which a stage has made, with its owners. Where holders pass chunks on, what is sent is
-// taken to be spread over them evenly, as schedules do. Collectives over all devices, and sums over copies, move as few
-// bytes as any can.
+// taken to be spread over them evenly, as schedules do. Collectives over all devices, and sums over copies,
+// move as few bytes as any can.
 void hec_chunks_count(const struct hec_stage *stage, const struct hpl_plan *plan,
                       struct hec_chunks *chunks);
-
-// Of the busiest device, of the busiest node.
-double hec_chunks_of_device(const struct hec_stage *stage, const struct hec_chunks *chunks);
-double hec_chunks_of_node(const struct hec_stage *stage, const struct hec_chunks *chunks);
 
 #endif

@@ -9,10 +9,12 @@
 
 const double hec_assumed_skew = 1.2, hec_assumed_drift = 0.05, hec_assumed_bias = 0.2;
 
-enum { ASSUMED_LAYERS = 4, ASSUMED_ROWS = 60000, SEED = 1 };
+// Layers that stand for all, and for how many experts times devices, beyond which planning takes long and a
+// second one has to do.
+enum { ASSUMED_LAYERS = 4, LARGE_LAYERS = 2, LARGE = 8192, ASSUMED_ROWS = 60000, SEED = 1 };
 
-static int64_t devices_of(const struct hec_search *search) {
-    return search->costs.machine.nodes * search->costs.machine.devices;
+static int64_t devices_of(const struct hec_setup *setup) {
+    return setup->costs.machine.nodes * setup->costs.machine.devices;
 }
 
 // ---- of a file
@@ -52,58 +54,59 @@ static bool regroup(struct loads *loads, uint32_t devices) {
     return true;
 }
 
-static bool check_shape(MlirOperation module, const struct hec_search *search,
+static bool check_shape(MlirOperation module, const struct hec_setup *setup,
                         const struct loads *l) {
     int64_t layers = 0;
-    for (int i = 0; i < search->costs.count; i++) {
-        const struct hec_set_cost *cost = &search->costs.set[i];
+    for (int i = 0; i < setup->costs.count; i++) {
+        const struct hec_set_cost *cost = &setup->costs.set[i];
         layers += cost->layers;
         if (cost->experts == (int32_t)l->experts) continue;
-        hec_ir_error(module, "%s: %u experts, @%s has %d", search->recorded, l->experts, cost->name,
+        hec_ir_error(module, "%s: %u experts, @%s has %d", setup->recorded, l->experts, cost->name,
                      cost->experts);
         return false;
     }
-    const int64_t devices = devices_of(search);
+    const int64_t devices = devices_of(setup);
     if (layers != l->layers) {
-        hec_ir_error(module, "%s: %u layers of experts, the program has %" PRId64, search->recorded,
+        hec_ir_error(module, "%s: %u layers of experts, the program has %" PRId64, setup->recorded,
                      l->layers, layers);
     } else if (l->devices % devices != 0 && devices % l->devices != 0) {
         hec_ir_error(module,
                      "%s: recorded on %u devices, which the program's %" PRId64 " do not divide",
-                     search->recorded, l->devices, devices);
+                     setup->recorded, l->devices, devices);
     } else {
         return true;
     }
     return false;
 }
 
-static bool read_file(MlirOperation module, struct hec_search *search) {
+static bool read_file(MlirOperation module, struct hec_setup *setup) {
     char why[LOADS_WHY];
     struct loads loads;
-    if (!loads_read(&loads, search->recorded, why)) {
+    if (!loads_read(&loads, setup->recorded, why)) {
         hec_ir_error(module, "%s", why);
         return false;
     }
-    search->loads[0] = loads;
-    if (!check_shape(module, search, &loads)) return false;
-    if (loads.devices != devices_of(search) &&
-        !regroup(&search->loads[0], (uint32_t)devices_of(search))) {
-        hec_ir_error(module, "%s: out of memory", search->recorded);
+    setup->loads[0] = loads;
+    if (!check_shape(module, setup, &loads)) return false;
+    if (loads.devices != devices_of(setup) &&
+        !regroup(&setup->loads[0], (uint32_t)devices_of(setup))) {
+        hec_ir_error(module, "%s: out of memory", setup->recorded);
         return false;
     }
-    for (int i = 1; i < search->costs.count; i++) search->loads[i] = search->loads[0];
-    search->recorded_times = (int64_t)loads.iterations * loads.microbatches;
+    for (int i = 1; i < setup->costs.count; i++) setup->loads[i] = setup->loads[0];
+    setup->recorded_times = (int64_t)loads.iterations * loads.microbatches;
     return true;
 }
 
 // ---- assumed
 
-static bool draw(struct hec_search *search, int set) {
-    const struct hec_set_cost *cost = &search->costs.set[set];
+static bool draw(struct hec_setup *setup, int set) {
+    const struct hec_set_cost *cost = &setup->costs.set[set];
+    const int64_t most = cost->experts * devices_of(setup) > LARGE ? LARGE_LAYERS : ASSUMED_LAYERS;
     const struct synthesis wanted = {
-        .iterations = (uint32_t)(search->base.window < 8 ? search->base.window : 8) + 2,
-        .layers = (uint32_t)(cost->layers < ASSUMED_LAYERS ? cost->layers : ASSUMED_LAYERS),
-        .devices = (uint32_t)devices_of(search),
+        .iterations = (uint32_t)(setup->movement.window < 8 ? setup->movement.window : 8) + 2,
+        .layers = (uint32_t)(cost->layers < most ? cost->layers : most),
+        .devices = (uint32_t)devices_of(setup),
         .microbatches = 1,
         .experts = (uint32_t)cost->experts,
         .rows = (uint32_t)(cost->rows < ASSUMED_ROWS ? cost->rows : ASSUMED_ROWS),
@@ -112,43 +115,43 @@ static bool draw(struct hec_search *search, int set) {
         .bias = hec_assumed_bias,
         .seed = SEED + (uint64_t)set,
     };
-    return synthesize(&wanted, &search->loads[set]);
+    return synthesize(&wanted, &setup->loads[set]);
 }
 
-bool hec_recorded_read(MlirOperation module, struct hec_arena *arena, struct hec_search *search) {
+bool hec_recorded_read(MlirOperation module, struct hec_arena *arena, struct hec_setup *setup) {
     const MlirStringRef path = hec_module_recorded_loads(module);
-    search->loads = hec_arena_alloc(arena, (size_t)search->costs.count, sizeof *search->loads);
+    setup->loads = hec_arena_alloc(arena, (size_t)setup->costs.count, sizeof *setup->loads);
     if (path.length) {
-        search->recorded = hec_arena_copy(arena, path.data, path.length);
-        return read_file(module, search);
+        setup->recorded = hec_arena_copy(arena, path.data, path.length);
+        return read_file(module, setup);
     }
-    for (int i = 0; i < search->costs.count; i++) {
-        if (draw(search, i)) continue;
+    for (int i = 0; i < setup->costs.count; i++) {
+        if (draw(setup, i)) continue;
         hec_ir_error(module, "out of memory for the loads that are assumed");
         return false;
     }
     return true;
 }
 
-void hec_recorded_free(struct hec_search *search) {
-    if (!search->loads) return;
+void hec_recorded_free(struct hec_setup *setup) {
+    if (!setup->loads) return;
     const int own =
-        search->recorded ? 1 : search->costs.count; // What is recorded is one for all sets.
-    for (int i = 0; i < own; i++) loads_free(&search->loads[i]);
+        setup->recorded ? 1 : setup->costs.count; // What is recorded is one for all sets.
+    for (int i = 0; i < own; i++) loads_free(&setup->loads[i]);
 }
 
 // ---- summed up
 
-int64_t hec_recorded_layer(const struct hec_search *search, int set) {
+int64_t hec_recorded_layer(const struct hec_setup *setup, int set) {
     int64_t layer = 0;
-    for (int i = 0; i < set && search->recorded; i++) layer += search->costs.set[i].layers;
+    for (int i = 0; i < set && setup->recorded; i++) layer += setup->costs.set[i].layers;
     return layer;
 }
 
-void hec_recorded_totals(const struct hec_search *search, int set, int64_t *rows) {
-    const struct loads *l = &search->loads[set];
-    const size_t first = (size_t)hec_recorded_layer(search, set);
-    const size_t layers = (size_t)search->costs.set[set].layers;
+void hec_recorded_totals(const struct hec_setup *setup, int set, int64_t *rows) {
+    const struct loads *l = &setup->loads[set];
+    const size_t first = (size_t)hec_recorded_layer(setup, set);
+    const size_t layers = (size_t)setup->costs.set[set].layers;
     memset(rows, 0, layers * l->experts * sizeof *rows);
     for (size_t i = 0; i < l->iterations; i++) {
         for (size_t layer = 0; layer < layers; layer++) {
@@ -160,10 +163,10 @@ void hec_recorded_totals(const struct hec_search *search, int set, int64_t *rows
     }
 }
 
-void hec_recorded_mean(const struct hec_search *search, int set, int32_t *forecast) {
-    const struct loads *l = &search->loads[set];
-    const size_t first = (size_t)hec_recorded_layer(search, set);
-    const size_t layers = (size_t)search->costs.set[set].layers;
+void hec_recorded_mean(const struct hec_setup *setup, int set, int32_t *forecast) {
+    const struct loads *l = &setup->loads[set];
+    const size_t first = (size_t)hec_recorded_layer(setup, set);
+    const size_t layers = (size_t)setup->costs.set[set].layers;
     const int64_t times = (int64_t)l->iterations * l->microbatches;
     for (size_t layer = 0; layer < layers; layer++) {
         for (size_t d = 0; d < l->devices; d++) {

@@ -27,7 +27,6 @@ static void add_routes(const struct hec_stage *s, struct hec_rows *r, int32_t ra
         if (d == rank) continue;
         r->sent[rank] += rows;
         r->got[d] += rows;
-        *(node == home ? &r->intra : &r->cross) += rows;
         if (node == home) continue;
         r->node_sent[home] += rows;
         r->node_got[node] += rows;
@@ -77,15 +76,12 @@ static void count_shares(const struct hec_stage *s, struct hec_rows *r) {
             r->load[d] += s->episode.share[k];
             r->sent[d] -= kept;
             r->got[d] += s->episode.share[k] - kept;
-            r->intra += s->episode.share[k] - kept;
             r->lacked[s->topology.node[d]] += s->episode.share[k];
         }
         for (int32_t n = 0; n < nodes; n++) {
             const int64_t more = r->lacked[n];
             if (more > 0) {
                 r->node_got[n] += more;
-                r->cross += more;
-                r->intra -= more;
             } else {
                 r->node_sent[n] -= more;
             }
@@ -94,7 +90,6 @@ static void count_shares(const struct hec_stage *s, struct hec_rows *r) {
 }
 
 bool hec_rows_count(struct hec_stage *s, struct hec_rows *r) {
-    r->cross = r->intra = 0;
     memset(r->load, 0, sizeof *r->load * (size_t)(3 * s->topology.devices)); // load, sent, got
     memset(r->node_sent, 0, sizeof *r->node_sent * (size_t)(2 * s->topology.nodes));
     if (s->episode.split == HPL_SPLIT_PLANNED) return count_routes(s, r);

@@ -8,7 +8,6 @@ struct hec_rows {
     int64_t *load, *sent, *got;    // [devices] rows computed, sent to and got from others
     int64_t *node_sent, *node_got; // [nodes] rows across
     int64_t *lacked;               // [nodes]
-    int64_t cross, intra;          // Rows that change node, and device inside a node.
 };
 
 // Memory is the stage's.

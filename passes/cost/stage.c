@@ -80,28 +80,15 @@ void hec_stage_begin(struct hec_stage *s, const struct hec_scene *scene,
 
 // ---- plan
 
-// A placement that is kept for many iterations, in the middle of its time; owners have moved with it. The
-// file may begin later.
-static enum hpl_status place_rarely(struct hec_stage *s, int32_t layer, int64_t at) {
-    const int64_t made = at - s->movement->reshard_every / 2;
-    const int32_t *owner = s->scene->owner + (int64_t)layer * s->plan.experts;
-    enum hpl_status status = hpl_plan_of_owners(&s->plan, s->plan.experts, owner);
-    s->now = made > 1 ? made : 1;
-    if (status == HPL_OK && s->movement->reshard_every > 0 && at > 0)
-        status = hpl_episode_place_anew(&s->episode, layer, &s->plan);
-    s->now = at;
-    memset(s->chunks, 0, sizeof *s->chunks * (size_t)s->topology.devices);
-    if (status == HPL_OK) hpl_episode_follow(&s->episode, layer, &s->plan, s->chunks, s->owner);
-    return status;
+static void take_owners(struct hec_stage *s, int64_t layer) {
+    const int32_t experts = s->plan.experts;
+    memcpy(s->owner, s->scene->owner + layer * experts, (size_t)experts * sizeof *s->owner);
 }
 
-static enum hpl_status place(struct hec_stage *s, int32_t layer, int64_t at) {
-    const int32_t experts = s->plan.experts;
-    const bool rarely = s->episode.policy->when == HPL_WHEN_PERIODIC;
-    if (rarely && !s->placed) return place_rarely(s, layer, at);
-    memcpy(s->owner, s->scene->owner + (int64_t)layer * experts,
-           (size_t)experts * sizeof *s->owner);
-    if (rarely) return hpl_plan_copy(&s->plan, &s->placed[layer]);
+static enum hpl_status place(struct hec_stage *s, int32_t layer) {
+    take_owners(s, layer);
+    if (s->episode.policy->when == HPL_WHEN_PERIODIC)
+        return hpl_plan_copy(&s->plan, &s->placed[layer]);
     return hpl_episode_plan(&s->episode, layer, s->exact, &s->plan);
 }
 
@@ -110,13 +97,19 @@ bool hec_stage_plan(struct hec_stage *s, int64_t at_layer, int64_t at) {
     struct hpl_calibration result = {0};
     s->now = at;
     step_of(s, layer, at, s->exact);
-    enum hpl_status status = place(s, layer, at);
+    enum hpl_status status = place(s, layer);
     if (status == HPL_OK) status = hpl_plan_copy(&s->before, &s->plan);
     if (status == HPL_OK)
         status = hpl_episode_calibrate(&s->episode, layer, s->exact, &s->plan, &result);
     s->calibrated = result.taken;
-    s->wait_us = result.taken ? (double)result.wait / 1e6 : 0;
     return status == HPL_OK && hpl_episode_divide(&s->episode, layer, s->exact, &s->plan) == HPL_OK;
+}
+
+bool hec_stage_recall(struct hec_stage *s, int64_t layer, const struct hpl_plan *before,
+                      const struct hpl_plan *plan, bool calibrated) {
+    take_owners(s, layer);
+    s->calibrated = calibrated;
+    return hpl_plan_copy(&s->before, before) == HPL_OK && hpl_plan_copy(&s->plan, plan) == HPL_OK;
 }
 
 void hec_stage_free(struct hec_stage *s) {

@@ -4,8 +4,9 @@
 #define HECATE_PASSES_COST_STAGE_H
 
 #include "lang/base/arena.h"
-#include "passes/cost/simulate.h"
+#include "passes/cost/setup.h"
 #include "runtime/plan/episode.h"
+#include "runtime/plan/policy.h"
 
 // One set's episode, and the plan that was made last.
 struct hec_stage {
@@ -14,12 +15,10 @@ struct hec_stage {
     struct hec_arena arena;
     struct hpl_topology topology;
     struct hpl_episode episode;
-    const struct hpl_plan
-        *placed; // [layers] what a periodic policy has placed, if somebody keeps it; NULL: nobody
-    int64_t now; // What the episode knows came before.
-    struct hpl_plan plan, before; // The second: before it was calibrated.
+    const struct hpl_plan *placed; // [layers] what a periodic policy has placed
+    int64_t now;                   // What the episode knows came before.
+    struct hpl_plan plan, before;  // The second: before it was calibrated.
     bool calibrated;
-    double wait_us;  // For what calibration added, as it was weighed; 0 where nothing was.
     uint32_t *exact; // [devices][experts] the counts planned for
     uint32_t *step;  // [devices][experts]
     uint32_t *quota; // [holders]
@@ -35,5 +34,9 @@ void hec_stage_free(struct hec_stage *stage);
 // Makes the plan of the layer at time `at` of the loads (iterations and their microbatches, one after the other),
 // calibrated where it may be, and the shares of its holders. False: the planner refuses.
 bool hec_stage_plan(struct hec_stage *stage, int64_t layer, int64_t at);
+
+// Makes plans that it has made of the layer, with the owners of now, those at hand; they cannot be divided.
+bool hec_stage_recall(struct hec_stage *stage, int64_t layer, const struct hpl_plan *before,
+                      const struct hpl_plan *plan, bool calibrated);
 
 #endif

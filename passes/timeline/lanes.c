@@ -12,7 +12,8 @@
 const char *const hec_lane_names[HEC_LANES] = {"counts", "rows",  "gather",
                                                "reduce", "dense", "states"};
 
-// Of a port that may lie idle before its other flows get it: times are wrong by no more, and found several times as fast.
+// Of a port that may lie idle before its other flows get it: times are wrong by no more, and found several
+// times as fast.
 static const double slack = 0.02;
 
 enum state { ABSENT, QUEUED, STARTED, DONE };
@@ -321,13 +322,29 @@ static void start_part(struct hec_lanes *l, int32_t transfer, int32_t device, do
     if (t->left[device] == 0) end_part(l, transfer, device, now, path);
 }
 
+static double bytes_to(const struct hec_lanes *l, const struct transfer *t, int32_t device) {
+    double bytes = 0;
+    if (t->bytes) return t->bytes[l->devices + device]; // Streams.
+    if (t->together) {
+        for (int32_t i = 0; i < t->count; i++)
+            bytes += t->message[i].port == l->devices + device ? t->message[i].bytes : 0;
+        return bytes;
+    }
+    for (int32_t i = t->first[device]; i < t->first[device + 1]; i++) {
+        const struct message *m = &t->message[t->of[i]];
+        bytes += m->to == device ? m->bytes : 0;
+    }
+    return bytes;
+}
+
 static void end_part(struct hec_lanes *l, int32_t transfer, int32_t device, double now,
                      const struct hec_path *path) {
     struct transfer *t = &l->transfer[transfer];
     struct queue *q = &l->queue[device * HEC_LANES + (int32_t)t->lane];
-    const struct hec_part part = {transfer, device, t->begin[device], now};
     t->state[device] = DONE;
-    if (l->watcher.part) l->watcher.part(l->watcher.context, &part);
+    if (l->watcher.part)
+        l->watcher.part(l->watcher.context, &(struct hec_part){transfer, device, t->begin[device],
+                                                               now, bytes_to(l, t, device)});
     l->woken = grown(l->woken, l->wakes, &l->wake_room, sizeof *l->woken);
     l->woken[l->wakes++] = (struct hec_woken){device, transfer, *path};
     q->head++;

@@ -25,8 +25,8 @@ extern const char *const hec_lane_names[HEC_LANES];
 
 struct hec_lanes;
 
-// What all time up to a moment went to, along what was waited for: what a device did itself, and transfers. The sum is
-// that moment.
+// What all time up to a moment went to, along what was waited for: what a device did itself, and transfers. The
+// sum is that moment.
 enum hec_path_own { HEC_PATH_COMPUTE, HEC_PATH_EXPERTS, HEC_PATH_PLAN, HEC_PATH_OWN };
 struct hec_path {
     double own[HEC_PATH_OWN], lane[HEC_LANES];
@@ -51,8 +51,8 @@ int32_t hec_transfer_message(struct hec_lanes *lanes, int32_t transfer, int32_t 
 // `message` waits for `before`; both are of the transfer.
 void hec_transfer_after(struct hec_lanes *lanes, int32_t transfer, int32_t message, int32_t before);
 
-// `message` goes through the same connection as `before`, between the same devices: it leaves when that one is through,
-// and pays no latency of its own.
+// `message` goes through the same connection as `before`, between the same devices: it leaves when that one is
+// through, and pays no latency of its own.
 void hec_transfer_behind(struct hec_lanes *lanes, int32_t transfer, int32_t message,
                          int32_t before);
 
@@ -92,6 +92,7 @@ const struct hec_woken *hec_lanes_woken(struct hec_lanes *lanes);
 struct hec_part {
     int32_t transfer, device;
     double begin, end;
+    double bytes; // That come to the device.
 };
 
 // A message that has arrived.

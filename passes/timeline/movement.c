@@ -61,8 +61,8 @@ static int32_t add_message(struct hec_mover *m, int32_t transfer, int32_t from, 
     return own;
 }
 
-// The schedule's messages; `back`: turned round, each behind those that it sums, in the reverse order. They follow those that
-// the transfer has, if it has any, and begin with number `first`.
+// The schedule's messages; `back`: turned round, each behind those that it sums, in the reverse order. They
+// follow those that the transfer has, if it has any, and begin with number `first`.
 static void add_messages(struct hec_mover *m, int32_t transfer, double bytes, bool back,
                          int32_t first) {
     const struct hpl_schedule *s = &m->schedule;
@@ -159,8 +159,8 @@ static bool finds_schedule(struct hec_mover *m, const struct hpl_plan *plan) {
     return true;
 }
 
-// The transfer that brings `plan` its parameters and, where `reduce` is not NULL, the one that sums its gradients. Set to -1
-// where nothing moves.
+// The transfer that brings `plan` its parameters and, where `reduce` is not NULL, the one that sums its
+// gradients. Set to -1 where nothing moves.
 static bool add_chunks(struct hec_mover *m, const struct hpl_plan *plan, const char *what,
                        int32_t layer, int32_t *gather, int32_t *reduce) {
     const enum hpl_collective collective = m->stage.episode.policy->collective;
@@ -186,8 +186,8 @@ static bool add_chunks(struct hec_mover *m, const struct hpl_plan *plan, const c
     return true;
 }
 
-// The holders of a plan, with owners, who keep their chunks also where the policy has others compute them; where chunks are
-// cut there are none.
+// The holders of a plan, with owners, who keep their chunks also where the policy has others compute them;
+// where chunks are cut there are none.
 static enum hpl_status with_owners(const struct hec_mover *m, struct hpl_plan *to,
                                    const struct hpl_plan *plan) {
     return hpl_from_shards(m->stage.episode.policy)
@@ -204,7 +204,6 @@ static bool sums_wait(const struct hec_mover *m, const struct hec_traffic *t) {
 bool hec_movement_add(struct hec_mover *m, int32_t layer, struct hec_traffic *t) {
     const struct hec_stage *s = &m->stage;
     t->gather = t->added = t->again = t->reduce = -1;
-    if (!m->moves) return true;
     if (with_owners(m, &m->whole, &s->plan) != HPL_OK) return false;
     t->replicas = m->whole.first[m->cost->experts] - m->cost->experts;
     if (!add_chunks(m, &m->whole, "parameters again", layer, &t->again,

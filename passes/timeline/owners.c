@@ -105,6 +105,7 @@ bool hec_owners_change(struct hec_mover *m, int64_t at, double *chunks) {
     const size_t devices = (size_t)m->stage.topology.devices;
     bool sound = true;
     *chunks = 0;
+    m->changes++;
     memset(m->states, 0, devices * devices * sizeof *m->states);
     m->stage.now = at < times(m) ? at : times(m) - 1;
     if (!lasts(m)) return spread(m, chunks);

@@ -3,56 +3,44 @@
 #include <string.h>
 
 #include "ir/core/setting.h"
+#include "passes/cost/explain.h"
 #include "passes/cost/recorded.h"
-#include "passes/explain.h"
-#include "passes/pipeline.h"
+#include "passes/timeline/estimate.h"
+#include "passes/timeline/report.h"
 #include "passes/timeline/report_json.h"
-#include "passes/timeline/timeline.h"
 #include "passes/timeline/trace.h"
 
 enum { STEPS_SHOWN = 16 };
 
 struct report {
     FILE *out;
-    const struct hec_search *search;
-    const struct hpl_movement *movement;
+    MlirOperation module;
+    const struct hec_setup *setup;
+    const struct hec_estimate *estimate;
     const struct hec_step_time *step;
     int64_t steps;
     const double *carried;
 };
 
-static void print_head(const struct report *r, MlirOperation module) {
-    const struct hec_machine *m = &r->search->costs.machine;
+static void print_head(const struct report *r) {
+    const struct hec_machine *m = &r->setup->costs.machine;
     fprintf(r->out, "%" PRId64 " step%s on %" PRId64 " node%s of %" PRId64 " device%s (%s)",
             r->steps, r->steps == 1 ? "" : "s", m->nodes, m->nodes == 1 ? "" : "s", m->devices,
             m->devices == 1 ? "" : "s", m->device);
-    const MlirStringRef experts = hec_setting_text(module, HEC_KEY_parallel_experts);
-    if (hec_has_ranks(module))
+    const MlirStringRef experts = hec_setting_text(r->module, HEC_KEY_parallel_experts);
+    if (hec_has_ranks(r->module))
         fprintf(r->out, ", experts = %.*s", (int)experts.length, experts.data);
-    if (r->search->costs.count)
-        fprintf(r->out, ", loads: %s", r->search->recorded ? r->search->recorded : "assumed");
+    if (r->setup->costs.count)
+        fprintf(r->out, ", loads: %s", r->setup->recorded ? r->setup->recorded : "assumed");
     fputs("\n", r->out);
 }
 
-static int by_us(const void *left, const void *right) {
-    const struct hec_step_time *a = left, *b = right;
-    return (a->us > b->us) - (a->us < b->us);
-}
-
-// The step of median time, of all but the first, which knows no loads yet.
-static struct hec_step_time median(const struct report *r) {
-    const int64_t cold = r->steps > 1, warm = r->steps - cold;
-    struct hec_step_time *all = malloc((size_t)warm * sizeof *all);
-    if (!all) return r->step[cold];
-    memcpy(all, r->step + cold, (size_t)warm * sizeof *all);
-    qsort(all, (size_t)warm, sizeof *all, by_us);
-    const struct hec_step_time middle = all[warm / 2];
-    free(all);
-    return middle;
-}
-
-static void print_spent(const struct report *r, const struct hec_step_time *s) {
-    fprintf(r->out, "\nThe median step takes %s. Its time goes to\n", hec_text_us(s->us).text);
+static void print_spent(const struct report *r) {
+    const struct hec_step_time *s = &r->estimate->median;
+    const struct hec_speed speed =
+        hec_speed_of(r->module, &r->setup->costs.machine, r->estimate->us);
+    fprintf(r->out, "\nA step takes %s\n", hec_speed_text(&speed).text);
+    fputs("The time of the median one goes to\n", r->out);
     fprintf(r->out, "  %-32s %12s %7s   %s\n", "", "mean device", "", "the one that waits least");
     for (int k = 0; k < HEC_SPENT; k++) {
         if (s->spent[k] == 0 && s->slowest[k] == 0) continue;
@@ -65,7 +53,7 @@ static void print_spent(const struct report *r, const struct hec_step_time *s) {
 }
 
 static void print_steps(const struct report *r) {
-    const bool experts = r->search->costs.count > 0;
+    const bool experts = r->setup->costs.count > 0;
     fprintf(r->out, "\n  step       time%s\n",
             experts ? "  imbalance  replicas  chunks waited for, a layer" : "");
     for (int64_t i = 0; i < r->steps; i++) {
@@ -104,7 +92,7 @@ static double most(const double *carried, int64_t count, int64_t steps) {
 }
 
 static void print_links(const struct report *r, double us) {
-    const struct hec_machine *m = &r->search->costs.machine;
+    const struct hec_machine *m = &r->setup->costs.machine;
     const int64_t devices = m->nodes * m->devices;
     const double *node = r->carried + 2 * devices;
     const double own = most(r->carried, 2 * devices, r->steps);
@@ -119,9 +107,9 @@ static void print_links(const struct report *r, double us) {
 }
 
 static void print_memory(const struct report *r) {
-    const struct hec_costs *c = &r->search->costs;
+    const struct hec_costs *c = &r->setup->costs;
     if (!c->count) return; // --explain=memory says more.
-    const struct hec_device_bytes b = hec_timeline_bytes(r->search, r->movement);
+    const struct hec_device_bytes b = hec_estimate_bytes(r->setup);
     fprintf(
         r->out,
         "\nMemory of a device: %s; experts %s, replicas %s, the rest %s, kept for backward %s\n",
@@ -130,51 +118,44 @@ static void print_memory(const struct report *r) {
         hec_text_bytes((double)c->saved_bytes).text);
 }
 
+static void print_report(const struct report *r) {
+    const struct hec_machine *m = &r->setup->costs.machine;
+    print_head(r);
+    hec_explain_machine(m, r->out);
+    fprintf(r->out, "  counted    operations %s, no calls; links as max-min fair fluids\n",
+            m->measured_device ? "by their sizes" : "by a roofline");
+    print_spent(r);
+    print_steps(r);
+    print_owners(r, &r->estimate->owners);
+    print_links(r, r->estimate->median.us);
+    print_memory(r);
+}
+
 static bool simulate(MlirOperation module, int64_t steps, bool json, struct hec_arena *arena,
-                     const struct hec_search *search, FILE *out, FILE *trace) {
-    const struct hec_machine *m = &search->costs.machine;
-    const struct hpl_movement movement = hec_timeline_movement(module);
-    struct hec_step_time *step = hec_arena_alloc(arena, (size_t)steps, sizeof *step);
-    double *carried =
-        hec_arena_alloc(arena, (size_t)(2 * m->nodes * (m->devices + 1)), sizeof *carried);
+                     const struct hec_setup *setup, FILE *out, FILE *trace) {
     struct hec_trace writer = {.out = trace};
-    const struct hec_watcher watcher = hec_trace_begin(&writer, m);
-    const struct hec_timeline_request request = {.module = module,
-                                                 .search = search,
-                                                 .movement = &movement,
-                                                 .watcher = trace ? &watcher : NULL,
-                                                 .steps = steps};
-    double *layer_us =
-        hec_arena_alloc(arena, (size_t)hec_timeline_layers(search) + 1, sizeof *layer_us);
-    struct hec_owners owners;
-    const struct hec_timeline_result result = {step, carried, layer_us, &owners};
-    const bool sound = hec_timeline(&request, &result);
+    const struct hec_watcher watcher = hec_trace_begin(&writer, &setup->costs.machine);
+    const struct hec_estimate_request request = {
+        .module = module, .setup = setup, .watcher = trace ? &watcher : NULL, .steps = steps};
+    struct hec_estimate e;
+    const bool sound = hec_estimate(&request, arena, &e);
     hec_trace_end(&writer);
     if (!sound) return false;
     if (json) {
-        hec_timeline_json(&request, &result, out);
-        return true;
+        hec_timeline_json(module, &e, out);
+    } else {
+        print_report(&(struct report){out, module, setup, &e, e.result.step, e.request.steps,
+                                      e.result.carried});
     }
-    const struct report r = {out, search, &movement, step, steps, carried};
-    const struct hec_step_time middle = median(&r);
-    print_head(&r, module);
-    hec_explain_machine(m, out);
-    fprintf(out, "  counted    operations %s, no calls; links as max-min fair fluids\n",
-            m->measured_device ? "by their sizes" : "by a roofline");
-    print_spent(&r, &middle);
-    print_steps(&r);
-    print_owners(&r, &owners);
-    print_links(&r, middle.us);
-    print_memory(&r);
     return true;
 }
 
 bool hec_simulate_report(MlirOperation module, int64_t steps, bool json, FILE *out, FILE *trace) {
     struct hec_arena arena = {0};
-    struct hec_search *search = HEC_NEW(&arena, struct hec_search);
-    const bool sound = hec_search_prepare(module, &arena, search) &&
-                       simulate(module, steps, json, &arena, search, out, trace);
-    hec_recorded_free(search);
+    struct hec_setup *setup = HEC_NEW(&arena, struct hec_setup);
+    const bool sound = hec_setup_read(module, &arena, setup) &&
+                       simulate(module, steps, json, &arena, setup, out, trace);
+    hec_recorded_free(setup);
     hec_arena_free(&arena);
     return sound;
 }

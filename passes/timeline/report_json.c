@@ -58,9 +58,9 @@ static json_t *links_json(const struct hec_machine *m, const double *carried, in
     return all;
 }
 
-static json_t *memory_json(const struct hec_timeline_request *request) {
-    const struct hec_costs *c = &request->search->costs;
-    const struct hec_device_bytes b = hec_timeline_bytes(request->search, request->movement);
+static json_t *memory_json(const struct hec_setup *setup) {
+    const struct hec_costs *c = &setup->costs;
+    const struct hec_device_bytes b = hec_estimate_bytes(setup);
     return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f}", "all", (json_int_t)b.all, "experts",
                      (json_int_t)b.owned, "replicas", (json_int_t)b.replicas, "rest",
                      (json_int_t)c->dense_bytes, "saved", (json_int_t)c->saved_bytes, "device",
@@ -68,7 +68,6 @@ static json_t *memory_json(const struct hec_timeline_request *request) {
 }
 
 static json_t *movement_json(const struct hpl_movement *movement) {
-    if (!movement->policy[0]) return json_null();
     struct hpl_movement m = *movement;
     json_t *all =
         json_pack("{s:s, s:b, s:b, s:s}", "policy", m.policy, "even", (int)m.even, "rematerialize",
@@ -86,22 +85,27 @@ static json_t *owners_json(const struct hec_owners *o) {
                      o->us_of_a_step);
 }
 
-void hec_timeline_json(const struct hec_timeline_request *request,
-                       const struct hec_timeline_result *result, FILE *out) {
-    const struct hec_search *search = request->search;
-    const struct hec_machine *m = &search->costs.machine;
-    const MlirStringRef experts = hec_setting_text(request->module, HEC_KEY_parallel_experts);
+void hec_timeline_json(MlirOperation module, const struct hec_estimate *e, FILE *out) {
+    const struct hec_setup *setup = e->request.setup;
+    const struct hec_machine *m = &setup->costs.machine;
+    const MlirStringRef experts = hec_setting_text(module, HEC_KEY_parallel_experts);
+    const struct hec_speed speed = hec_speed_of(module, m, e->us);
     json_t *all = json_pack("{s:I, s:I, s:s, s:s%, s:o}", "nodes", (json_int_t)m->nodes, "devices",
                             (json_int_t)m->devices, "device", m->device, "experts",
                             experts.data ? experts.data : "", experts.length, "loads",
-                            search->recorded ? json_string(search->recorded) : json_null());
-    json_object_set_new(all, "movement", movement_json(request->movement));
-    json_object_set_new(all, "new_owners", owners_json(result->owners));
-    json_object_set_new(all, "steps", steps_json(result->step, request->steps));
+                            setup->recorded ? json_string(setup->recorded) : json_null());
+    json_object_set_new(all, "step_us", json_real(e->us));
+    json_object_set_new(all, "tokens_per_second", json_real(speed.tokens / (1e-6 * e->us)));
+    json_object_set_new(all, "mfu", json_real(speed.mfu));
+    json_object_set_new(all, "run_seconds", json_real(1e-6 * e->us * speed.steps));
+    json_object_set_new(all, "movement",
+                        hec_moves_experts(module) ? movement_json(&setup->movement) : json_null());
+    json_object_set_new(all, "new_owners", owners_json(&e->owners));
+    json_object_set_new(all, "steps", steps_json(e->result.step, e->request.steps));
     json_object_set_new(all, "layer_us",
-                        numbers_json(result->layer_us, hec_timeline_layers(search), 1));
-    json_object_set_new(all, "carried", links_json(m, result->carried, request->steps));
-    json_object_set_new(all, "memory", memory_json(request));
+                        numbers_json(e->result.layer_us, hec_timeline_layers(setup), 1));
+    json_object_set_new(all, "carried", links_json(m, e->result.carried, e->request.steps));
+    json_object_set_new(all, "memory", memory_json(setup));
     json_dumpf(all, out, JSON_INDENT(1) | JSON_REAL_PRECISION(8));
     fputc('\n', out);
     json_decref(all);

@@ -6,8 +6,8 @@
 
 // Iterations between two changes; 0: there are none.
 static int64_t interval(const struct run *r) {
-    const struct hpl_policy *policy = r->request->search->policy;
-    const bool changes = policy && (policy->calibrates || policy->when == HPL_WHEN_PERIODIC);
+    const struct hpl_policy *p = r->policy;
+    const bool changes = p && (p->calibrates || p->when == HPL_WHEN_PERIODIC);
     return changes && r->devices > 1 ? r->request->movement->reshard_every : 0;
 }
 
@@ -22,7 +22,7 @@ static void begin_change(struct run *r, struct change *c, int64_t step, int64_t 
     if (!c->due) return;
     r->changed = iterations;
     r->changes++;
-    for (int i = 0; i < r->request->search->costs.count; i++) {
+    for (int i = 0; i < r->request->setup->costs.count; i++) {
         struct hec_mover *m = &r->mover[i];
         double chunks;
         if (!hec_owners_change(m, hec_time_of(m, iterations - 1) + 1, &chunks)) r->failed = true;
@@ -38,7 +38,7 @@ void hec_run_reshard(struct run *r, int32_t device, const struct hec_action *a) 
     int32_t last = -1;
     if (c->step != step) begin_change(r, c, step, d->iteration + 1);
     if (!c->due) return;
-    for (int i = 0; i < r->request->search->costs.count; i++) {
+    for (int i = 0; i < r->request->setup->costs.count; i++) {
         hec_run_pass(r, device, a, HEC_SPENT_PLAN,
                      r->plan_us[i] * (double)r->mover[i].cost->layers);
         hec_run_start(r, device, c->transfer[i]);
@@ -84,7 +84,7 @@ static bool estimate(struct run *r, struct hec_owners *owners) {
     const double begin = run_out(r, last_of(r));
     double end = begin, chunks;
     hec_lanes_observe(r->lanes, (struct hec_lanes_watcher){0});
-    for (int i = 0; i < r->request->search->costs.count; i++) {
+    for (int i = 0; i < r->request->setup->costs.count; i++) {
         struct hec_mover *m = &r->mover[i];
         const int64_t last = (int64_t)m->scene.loads->iterations * m->scene.loads->microbatches - 1;
         const int64_t first = first_time(m), before = last - owners->every;
@@ -114,7 +114,7 @@ static bool find_change(struct run *r, const struct hec_step_time *step,
 }
 
 bool hec_run_owners(struct run *r, const struct hec_step_time *step, struct hec_owners *owners) {
-    const int64_t iterations = r->script.iterations;
+    const int64_t iterations = r->script->iterations;
     *owners = (struct hec_owners){.every = interval(r), .changes = r->changes};
     if (owners->every == 0) return true;
     if (!find_change(r, step, owners)) return false;

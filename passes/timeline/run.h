@@ -48,7 +48,8 @@ struct change {
 struct run {
     const struct hec_timeline_request *request;
     struct hec_arena arena;
-    struct hec_script script;
+    const struct hec_script *script;
+    const struct hpl_policy *policy; // The movement's; NULL where no rows are sent.
     struct hec_lanes *lanes;
     bool sums_alone; // What travels is sums through ports, no single messages.
     struct hec_mover mover[HEC_SITES_MAX];
@@ -60,15 +61,15 @@ struct run {
     struct hec_agenda ready;               // Devices that can go on, the earliest first.
     int32_t *sum[2], sums[2], sum_room[2]; // Transfers of a step: sums of what all have.
     int32_t norm[2], publish[2];
-    int64_t of_step[2];           // Whose those are.
-    double *spent;                // [steps][devices][HEC_SPENT]
-    double *end;                  // [steps]
-    struct hec_path *path;        // [steps] to the end
-    double *imbalance, *replicas; // [steps] sums over layers and iterations
-    double *moved;                // [steps] chunks that get new owners
-    struct change change[2];      // Of a step.
-    int64_t changed, changes;     // Iterations before the last change; how many there were.
-    double *layer_us;             // [hec_timeline_layers] sums over devices and steps but the first
+    int64_t of_step[2];                   // Whose those are.
+    double *spent;                        // [steps][devices][HEC_SPENT]
+    double *end, *body;                   // [steps] of them, and of their gradients
+    struct hec_path *path;                // [steps] to the end
+    double *imbalance, *replicas, *cross; // [steps] sums over layers and iterations
+    double *moved;                        // [steps] chunks that get new owners
+    struct change change[2];              // Of a step.
+    int64_t changed, changes;             // Iterations before the last change; how many there were.
+    double *layer_us; // [hec_timeline_layers] sums over devices and steps but the first
     double plan_us[HEC_SITES_MAX];
     bool failed;
 };
@@ -78,7 +79,7 @@ static inline double hec_devices_of(const struct run *r) {
 }
 
 static inline int64_t hec_step_of(const struct run *r, const struct device *d) {
-    return d->iteration / r->script.iterations;
+    return d->iteration / r->script->iterations;
 }
 
 // ---- spent.c: time that passes

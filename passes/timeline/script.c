@@ -18,6 +18,7 @@ struct writer {
     struct hec_script *script;
     int room;
     bool back;
+    int64_t most;          // Steps of a loop over layers.
     struct hec_map number; // Index value -> its number plus 1.
     int64_t layer;
 };
@@ -195,8 +196,9 @@ static void write_loop(struct writer *w, MlirOperation op) {
         return;
     }
     const int64_t outer = w->layer;
-    for (int64_t step = 0; step < loop.count; step++) {
-        w->layer = loop.down ? loop.count - 1 - step : step;
+    const int64_t count = w->most > 0 && w->most < loop.count ? w->most : loop.count;
+    for (int64_t step = 0; step < count; step++) {
+        w->layer = loop.down ? count - 1 - step : step;
         *hec_map_at(&w->number, mlirBlockGetArgument(loop.body, 0).ptr) = step + 1;
         write_block(w, loop.body);
     }
@@ -309,9 +311,20 @@ int64_t hec_script_iterations(MlirOperation module, const struct hec_machine *m)
     return wanted >= (double)tokens ? (int64_t)wanted / tokens : 1;
 }
 
-bool hec_script_of(MlirOperation module, const struct hec_costs *costs, struct hec_arena *arena,
-                   struct hec_script *script) {
-    struct writer w = {.module = module, .costs = costs, .arena = arena, .script = script};
+// Layers of experts that are not left out.
+static int64_t layers_left(const struct writer *w) {
+    int64_t layers = 0;
+    for (int i = 0; i < w->costs->count; i++) {
+        const int64_t own = w->costs->set[i].layers;
+        layers += w->most > 0 && w->most < own ? w->most : own;
+    }
+    return layers;
+}
+
+bool hec_script_of(MlirOperation module, const struct hec_costs *costs, int64_t layers,
+                   struct hec_arena *arena, struct hec_script *script) {
+    struct writer w = {
+        .module = module, .costs = costs, .arena = arena, .script = script, .most = layers};
     *script = (struct hec_script){
         .iterations = hec_script_iterations(module, &costs->machine),
         .shard = hec_shards_dense(module),
@@ -321,6 +334,7 @@ bool hec_script_of(MlirOperation module, const struct hec_costs *costs, struct h
     write_func(&w, "backward", true);
     find_dense(&w);
     write_end(&w);
+    script->shortened = costs->count ? (double)hec_layers_of(costs) / (double)layers_left(&w) : 1;
     hec_map_free(&w.number);
     return check_sets(&w);
 }

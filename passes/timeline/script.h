@@ -50,7 +50,9 @@ struct hec_script {
     struct hec_action *action; // One iteration, forward and backward.
     int count;
     int64_t iterations; // Of a step.
-    bool shard;         // dense = shard: sums stay in parts, and the parts of parameters go to all.
+    double
+        shortened; // How many times as many layers of experts the module has: 1 where it has all.
+    bool shard;    // dense = shard: sums stay in parts, and the parts of parameters go to all.
     int64_t dense_bytes; // Parameters that all have.
     int64_t bucket;      // Bytes of gradients whose sum starts at once.
 };
@@ -61,8 +63,9 @@ double hec_optimizer_us(const struct hec_machine *machine, double bytes);
 // Iterations of a step: train.tokens over those of an iteration.
 int64_t hec_script_iterations(MlirOperation module, const struct hec_machine *machine);
 
-// Of a module that has been placed. Memory is of `arena`. False after a report.
-bool hec_script_of(MlirOperation module, const struct hec_costs *costs, struct hec_arena *arena,
-                   struct hec_script *script);
+// The module has been placed. Each loop over layers takes `layers` steps at most, 0: all. Memory is of `arena`.
+// False after a report.
+bool hec_script_of(MlirOperation module, const struct hec_costs *costs, int64_t layers,
+                   struct hec_arena *arena, struct hec_script *script);
 
 #endif

@@ -3,10 +3,10 @@
 
 #include "passes/timeline/run.h"
 
-// As programs sum (runtime/train/dense.h): `times` over, every device's part of `bytes` goes to it, first inside the nodes,
-// then once from each node.
+// As programs sum (runtime/train/dense.h): `times` over, every device's part of `bytes` goes to it, first
+// inside the nodes, then once from each node.
 static int32_t sum_transfer(struct run *r, const char *what, double bytes, double times) {
-    const struct hec_machine *m = &r->request->search->costs.machine;
+    const struct hec_machine *m = &r->request->setup->costs.machine;
     const double d = hec_devices_of(r), nodes = (double)m->nodes;
     double *sums =
         hec_arena_alloc(&r->arena, (size_t)(r->devices + (int32_t)m->nodes), sizeof *sums);
@@ -40,7 +40,7 @@ static void start_sum(struct run *r, int32_t device) {
                 realloc(r->sum[parity], (size_t)r->sum_room[parity] * sizeof *r->sum[parity]);
             if (!r->sum[parity]) abort();
         }
-        const double times = r->script.shard ? 1 : 2;
+        const double times = r->script->shard ? 1 : 2;
         r->sum[parity][r->sums[parity]++] =
             sum_transfer(r, "dense gradients", (double)d->dense_bytes, times);
     }
@@ -52,7 +52,7 @@ void hec_run_dense(struct run *r, int32_t device, const struct hec_action *a) {
     struct device *d = &r->device[device];
     begin_step(r, hec_step_of(r, d));
     d->dense_bytes += a->bytes;
-    if (r->devices > 1 && d->dense_bytes >= r->script.bucket && d->dense_bytes > 0)
+    if (r->devices > 1 && d->dense_bytes >= r->script->bucket && d->dense_bytes > 0)
         start_sum(r, device);
 }
 
@@ -73,7 +73,7 @@ void hec_run_meet(struct run *r, int32_t device, const struct hec_action *a) {
     if (*known < 0)
         *known = a->act == HEC_ACT_NORM
                      ? sum_transfer(r, "norm", 8, 2)
-                     : sum_transfer(r, "parts of parameters", (double)r->script.dense_bytes, 1);
+                     : sum_transfer(r, "parts of parameters", (double)r->script->dense_bytes, 1);
     hec_run_start(r, device, *known);
     hec_run_wait(r, device, *known, HEC_SPENT_DENSE);
 }

@@ -46,12 +46,14 @@ static struct hec_traffic *traffic_of(struct run *r, const struct device *d,
     const int64_t step = hec_step_of(r, d);
     r->imbalance[step] += t->imbalance;
     r->replicas[step] += t->replicas;
+    r->cross[step] += t->cross;
     return t;
 }
 
 // Whether the policy plans in every iteration.
 static bool plans_always(const struct hpl_policy *policy) {
-    return !hpl_gathers_all(policy) && policy->when != HPL_WHEN_PERIODIC;
+    return policy->collective != HPL_COLLECTIVE_NONE && !hpl_gathers_all(policy) &&
+           policy->when != HPL_WHEN_PERIODIC;
 }
 
 // Planning is the host's; once for each layer and iteration.
@@ -62,8 +64,7 @@ static void plan(struct run *r, int32_t device, const struct hec_action *a) {
     traffic_of(r, d, a);
     if (*planned == d->iteration + 1) return;
     *planned = d->iteration + 1;
-    if (plans_always(r->request->search->policy))
-        hec_run_pass(r, device, a, HEC_SPENT_PLAN, r->plan_us[a->set]);
+    if (plans_always(r->policy)) hec_run_pass(r, device, a, HEC_SPENT_PLAN, r->plan_us[a->set]);
 }
 
 static int64_t wave_of(const struct device *d, bool back) {
@@ -141,10 +142,9 @@ static void close_loop(struct device *d) {
 
 // AdamW of copies that stay, each of which has states: of a mean device.
 static double copies_us(const struct run *r, const struct device *d) {
-    const struct hec_costs *costs = &r->request->search->costs;
+    const struct hec_costs *costs = &r->request->setup->costs;
     double bytes = 0;
-    if (!costs->count || r->request->search->policy->collective != HPL_COLLECTIVE_EXCHANGE)
-        return 0;
+    if (!costs->count || r->policy->collective != HPL_COLLECTIVE_EXCHANGE) return 0;
     for (int i = 0; i < costs->count; i++) {
         for (int64_t l = 0; l < costs->set[i].layers; l++)
             bytes += (double)costs->set[i].grad_bytes *
@@ -159,7 +159,7 @@ static void compute(struct run *r, int32_t device, const struct hec_action *a) {
         hec_run_pass(r, device, a, HEC_SPENT_COMPUTE, a->us + (a->last ? copies_us(r, d) : 0));
         return;
     }
-    const struct hec_action *waves = &r->script.action[d->loop[0].begin];
+    const struct hec_action *waves = &r->script->action[d->loop[0].begin];
     const struct hec_mover *m = &r->mover[waves->set];
     const double rows =
         hec_traffic_rows(m, traffic_of(r, d, waves), device, wave_of(d, waves->back));
@@ -169,7 +169,7 @@ static void compute(struct run *r, int32_t device, const struct hec_action *a) {
 // Whoever gathers all experts has the next layer's on their way, too, while this one computes.
 static void gather(struct run *r, int32_t device, const struct hec_action *a) {
     const struct device *d = &r->device[device];
-    const bool ahead = hpl_gathers_all(r->request->search->policy);
+    const bool ahead = hpl_gathers_all(r->policy);
     for (int32_t step = 0; step <= (int32_t)ahead; step++) {
         struct hec_action next = *a;
         next.layer += a->again ? -step : step;
@@ -241,6 +241,7 @@ static void act(struct run *r, int32_t device, const struct hec_action *a) {
         hec_run_dense(r, device, a);
         return;
     case HEC_ACT_SUMS:
+        if (d->now > r->body[hec_step_of(r, d)]) r->body[hec_step_of(r, d)] = d->now;
         hec_run_sums(r, device);
         return;
     case HEC_ACT_NORM:
@@ -274,11 +275,11 @@ static void go_on(struct run *r, int32_t device) {
     struct device *d = &r->device[device];
     const double now = d->now;
     while (!d->ended && d->waits < 0 && d->now == now && !r->failed) {
-        const struct hec_action *a = &r->script.action[d->at];
-        const bool last = (d->iteration + 1) % r->script.iterations == 0;
+        const struct hec_action *a = &r->script->action[d->at];
+        const bool last = (d->iteration + 1) % r->script->iterations == 0;
         if (!a->last || last) act(r, device, a);
         d->at++;
-        if (d->at >= r->script.count && d->waits < 0) end_iteration(r, d);
+        if (d->at >= r->script->count && d->waits < 0) end_iteration(r, d);
     }
     if (!d->ended && d->waits < 0) push(r, device);
 }
@@ -291,9 +292,9 @@ static void wake(struct run *r, double now) {
         if (d->waits < 0 || d->waits != w->transfer) continue;
         d->waits = -1;
         d->path = w->path;
-        hec_run_note(r, i, &r->script.action[d->at - 1], d->why, d->since, now);
+        hec_run_note(r, i, &r->script->action[d->at - 1], d->why, d->since, now);
         d->now = now;
-        if (d->at >= r->script.count) end_iteration(r, d);
+        if (d->at >= r->script->count) end_iteration(r, d);
         if (!d->ended) push(r, i);
     }
 }
@@ -333,29 +334,32 @@ static void tell_sent(void *context, const struct hec_sent *sent) {
 
 // Planning of a layer takes a tenth of a millisecond and 26 ns for each expert and device (docs/planner.md, Time).
 static double plan_us(const struct run *r, const struct hec_set_cost *c) {
-    return r->request->movement->policy[0] ? 100 + 0.026 * c->experts * hec_devices_of(r) : 0;
+    return 100 + 0.026 * c->experts * hec_devices_of(r);
 }
 
+// As many pieces of a chunk as make its way over several devices short: of more, times hardly differ.
+enum { SEGMENTS_MOST = 8 };
+
 static void take_set(struct run *r, int i) {
-    const struct hec_search *s = r->request->search;
+    const struct hec_setup *s = r->request->setup;
     const struct hpl_movement *movement = r->request->movement;
     const struct hec_set_cost *c = &s->costs.set[i];
     struct hec_mover *m = &r->mover[i];
+    const int32_t segments =
+        hec_slots_of(&s->costs, c, r->policy, movement->slots, movement->rematerialize).segments;
     *m = (struct hec_mover){
         .lanes = r->lanes,
         .cost = c,
-        .segments = hec_slots_of(&s->costs, c, s->policy, movement->slots, movement->rematerialize)
-                        .segments,
-        .moves = movement->policy[0] != 0,
+        .segments = segments < SEGMENTS_MOST ? segments : SEGMENTS_MOST,
+        .iterations = r->script->iterations,
         .sums = r->sums_alone,
         .begins = r->request->begins,
-        .scene = hec_search_scene(s, i),
+        .scene = hec_setup_scene(s, i),
         .movement = *movement,
     };
     m->owner = hec_arena_alloc(&r->arena, (size_t)(c->layers * c->experts), sizeof *m->owner);
     memcpy(m->owner, m->scene.owner, (size_t)(c->layers * c->experts) * sizeof *m->owner);
     m->scene.owner = m->owner;
-    if (!m->moves) strcpy(m->movement.policy, s->policy->name);
     hec_mover_begin(m);
     if (!hec_run_place(r, i)) r->failed = true;
     r->plan_us[i] = plan_us(r, c);
@@ -369,7 +373,7 @@ static void take_set(struct run *r, int i) {
 
 static void begin(struct run *r) {
     const struct hec_timeline_request *q = r->request;
-    const struct hec_machine *m = &q->search->costs.machine;
+    const struct hec_machine *m = &q->setup->costs.machine;
     const size_t steps = (size_t)q->steps;
     r->devices = (int32_t)(m->nodes * m->devices);
     r->sums_alone = q->sums || r->devices > HEC_PAIRS_MOST;
@@ -377,20 +381,20 @@ static void begin(struct run *r) {
     hec_lanes_observe(r->lanes, (struct hec_lanes_watcher){tell_part, tell_sent, r});
     r->device = hec_arena_alloc(&r->arena, (size_t)r->devices, sizeof *r->device);
     r->spent = hec_arena_alloc(&r->arena, steps * (size_t)r->devices * HEC_SPENT, sizeof *r->spent);
-    r->end = hec_arena_alloc(&r->arena, 4 * steps, sizeof *r->end);
-    r->moved = r->end + 3 * steps;
-    r->imbalance = r->end + steps;
-    r->replicas = r->imbalance + steps;
+    r->end = hec_arena_alloc(&r->arena, 6 * steps, sizeof *r->end);
+    r->body = r->end + steps, r->moved = r->body + steps;
+    r->imbalance = r->moved + steps, r->replicas = r->imbalance + steps;
+    r->cross = r->replicas + steps;
     r->path = hec_arena_alloc(&r->arena, steps, sizeof *r->path);
     r->layer_us =
-        hec_arena_alloc(&r->arena, (size_t)hec_timeline_layers(q->search) + 1, sizeof *r->layer_us);
+        hec_arena_alloc(&r->arena, (size_t)hec_timeline_layers(q->setup) + 1, sizeof *r->layer_us);
     for (int32_t i = 0; i < r->devices; i++) r->device[i].waits = -1;
     for (int k = 0; k < 2; k++) r->of_step[k] = r->change[k].step = -1;
-    for (int i = 0; i < q->search->costs.count; i++) take_set(r, i);
+    for (int i = 0; i < q->setup->costs.count; i++) take_set(r, i);
 }
 
 static void end(struct run *r) {
-    for (int i = 0; i < r->request->search->costs.count; i++) {
+    for (int i = 0; i < r->request->setup->costs.count; i++) {
         for (int64_t l = 0; l < r->mover[i].cost->layers; l++) {
             for (int k = 0; k < 2 * ROWS; k++) free(r->layer[i][l].wave[k / ROWS][k % ROWS]);
         }
@@ -416,9 +420,11 @@ static void add_path(struct hec_path *to, const struct hec_path *from, double fa
 static void sum_up(const struct run *r, int64_t number, struct hec_step_time *step) {
     const double *of = r->spent + (size_t)number * (size_t)r->devices * HEC_SPENT, *least = of;
     double layers = 0;
-    for (int i = 0; i < r->request->search->costs.count; i++)
-        layers += (double)(r->mover[i].cost->layers * r->script.iterations);
-    *step = (struct hec_step_time){.us = r->end[number] - (number ? r->end[number - 1] : 0)};
+    for (int i = 0; i < r->request->setup->costs.count; i++)
+        layers += (double)(r->mover[i].cost->layers * r->script->iterations);
+    const double begin = number ? r->end[number - 1] : 0;
+    *step =
+        (struct hec_step_time){.us = r->end[number] - begin, .body_us = r->body[number] - begin};
     for (int32_t i = 0; i < r->devices; i++, of += HEC_SPENT) {
         for (int k = 0; k < HEC_SPENT; k++) step->spent[k] += of[k] / hec_devices_of(r);
         if (waited(of) < waited(least)) least = of;
@@ -430,20 +436,21 @@ static void sum_up(const struct run *r, int64_t number, struct hec_step_time *st
     if (layers == 0) return;
     step->imbalance = r->imbalance[number] / layers;
     step->replicas = r->replicas[number] / layers;
+    step->cross = r->cross[number] / layers;
     step->exposed = (step->spent[HEC_SPENT_CHUNKS] + step->spent[HEC_SPENT_GRADIENTS]) / layers;
 }
 
-int64_t hec_timeline_layers(const struct hec_search *search) {
+int64_t hec_timeline_layers(const struct hec_setup *setup) {
     int64_t most = 0;
-    for (int i = 0; i < search->costs.count; i++) {
-        if (search->costs.set[i].layers > most) most = search->costs.set[i].layers;
+    for (int i = 0; i < setup->costs.count; i++) {
+        if (setup->costs.set[i].layers > most) most = setup->costs.set[i].layers;
     }
     return most;
 }
 
 static void give(const struct run *r, const struct hec_timeline_result *result) {
-    const int64_t steps = r->request->steps, layers = hec_timeline_layers(r->request->search);
-    const int64_t nodes = r->request->search->costs.machine.nodes;
+    const int64_t steps = r->request->steps, layers = hec_timeline_layers(r->request->setup);
+    const int64_t nodes = r->request->setup->costs.machine.nodes;
     const double parts = hec_devices_of(r) * (double)(steps > 1 ? steps - 1 : 1);
     for (int64_t i = 0; i < steps; i++) sum_up(r, i, &result->step[i]);
     for (int64_t l = 0; result->layer_us && l < layers; l++)
@@ -453,27 +460,21 @@ static void give(const struct run *r, const struct hec_timeline_result *result) 
                (size_t)(2 * r->devices + 2 * nodes) * sizeof *result->carried);
 }
 
-bool hec_timeline(const struct hec_timeline_request *request,
-                  const struct hec_timeline_result *result) {
+const char *hec_timeline(const struct hec_timeline_request *request,
+                         const struct hec_timeline_result *result) {
+    static const char *const refused = "the planner refuses these experts and loads";
+    const char *why = NULL;
     struct run *r = calloc(1, sizeof *r);
     if (!r) abort();
     r->request = request;
-    const struct hec_costs *costs = &request->search->costs;
+    r->script = request->script;
+    r->policy = hpl_policy_find(request->movement->policy);
     begin(r);
-    bool sound = hec_script_of(request->module, costs, &r->arena, &r->script);
-    for (int i = 0; i < costs->count; i++) r->mover[i].iterations = r->script.iterations;
-    if (sound && !run_all(r)) {
-        hec_ir_error(request->module, r->failed ? "the planner refuses these experts and loads"
-                                                : "cannot be simulated: its devices wait for each "
-                                                  "other for ever");
-        sound = false;
-    }
-    if (sound) give(r, result);
-    if (sound && result->owners && !hec_run_owners(r, result->step, result->owners)) {
-        hec_ir_error(request->module, "the planner refuses these experts and loads");
-        sound = false;
-    }
+    if (!run_all(r))
+        why = r->failed ? refused : "cannot be simulated: its devices wait for each other for ever";
+    if (!why) give(r, result);
+    if (!why && result->owners && !hec_run_owners(r, result->step, result->owners)) why = refused;
     end(r);
     free(r);
-    return sound;
+    return why;
 }

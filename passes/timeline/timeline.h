@@ -5,7 +5,7 @@
 #ifndef HECATE_PASSES_TIMELINE_TIMELINE_H
 #define HECATE_PASSES_TIMELINE_TIMELINE_H
 
-#include "passes/cost/search.h"
+#include "passes/cost/setup.h"
 #include "passes/timeline/lanes.h"
 #include "passes/timeline/script.h"
 
@@ -41,12 +41,11 @@ struct hec_watcher {
     void *context;
 };
 
-// Choices beside those of hec_search: what the module's hecate.movement says; nothing moves: zeros.
 struct hec_timeline_request {
-    MlirOperation module; // Placed.
-    const struct hec_search *search;
-    const struct hpl_movement *movement;
-    const struct hec_watcher *watcher; // NULL: nobody.
+    const struct hec_setup *setup;
+    const struct hec_script *script;
+    const struct hpl_movement *movement; // The setup's, or another one.
+    const struct hec_watcher *watcher;   // NULL: nobody.
     int64_t steps;
     int64_t begins; // The time of the loads to begin with; what lasts is half an interval old then.
     bool sums; // Rows and chunks as sums through ports, as on many devices: several times as fast.
@@ -55,28 +54,19 @@ struct hec_timeline_request {
 // Of one step.
 struct hec_step_time {
     double us;                 // From the end of the step before, of the last device.
+    double body_us;            // Its part until all gradients are there, of its last iteration.
     double spent[HEC_SPENT];   // Means over devices.
     double slowest[HEC_SPENT]; // Of the device that waits least.
     double imbalance;          // Mean over layers and iterations.
     double replicas;           // Mean of a layer.
+    double cross;              // Part of rows that change node, likewise.
     double moved;              // Chunks with their states, to new owners or copies.
     double exposed;            // Waiting for chunks and gradients, per layer and iteration.
     struct hec_path path; // What the step's time went to, along what the last device waited for.
 };
 
-// What the module says of movement; zeros where nothing moves.
-struct hpl_movement hec_timeline_movement(MlirOperation module);
-
-// What a device must remember.
-struct hec_device_bytes {
-    int64_t owned, replicas; // Experts of its own, with their states; those of others.
-    int64_t all;             // These, the dense part, and what is kept for backward.
-};
-struct hec_device_bytes hec_timeline_bytes(const struct hec_search *search,
-                                           const struct hpl_movement *movement);
-
 // Layers of the set that has most; 0: no experts.
-int64_t hec_timeline_layers(const struct hec_search *search);
+int64_t hec_timeline_layers(const struct hec_setup *setup);
 
 // New owners, and placements that last: how much a change of them moves, and how long it takes.
 struct hec_owners {
@@ -98,8 +88,9 @@ struct hec_timeline_result {
     struct hec_owners *owners; // NULL: not wanted.
 };
 
-// Simulates, into arrays of the caller's. False after a report: the planner refuses, or the module cannot be walked.
-bool hec_timeline(const struct hec_timeline_request *request,
-                  const struct hec_timeline_result *result);
+// Simulates, into arrays of the caller's. Returns NULL, or why it cannot: the planner refuses, or devices wait
+// for ever. Requests of one setup may be simulated at a time, by several threads.
+const char *hec_timeline(const struct hec_timeline_request *request,
+                         const struct hec_timeline_result *result);
 
 #endif

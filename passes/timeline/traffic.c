@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "passes/timeline/owners.h"
+#include "runtime/plan/plan.h"
 
 static size_t cells(const struct hec_mover *m) {
     return (size_t)m->cost->experts * (size_t)m->stage.topology.devices;
@@ -30,6 +31,8 @@ void hec_mover_begin(struct hec_mover *m) {
     m->node_out = m->in + devices, m->node_in = m->node_out + nodes;
     m->whole = take_plan(m);
     m->added = take_plan(m);
+    m->planned = hec_arena_alloc(arena, (size_t)m->scene.layers * HEC_PLANNED, sizeof *m->planned);
+    for (int64_t i = 0; i < m->scene.layers * HEC_PLANNED; i++) m->planned[i].at = -1;
     hec_movement_begin(m);
 }
 
@@ -37,10 +40,14 @@ void hec_mover_free(struct hec_mover *m) {
     hec_stage_free(&m->stage);
 }
 
+static size_t numbers_of(const struct hec_mover *m) {
+    return 3 * (size_t)m->stage.topology.devices + 2 * (size_t)m->stage.topology.nodes;
+}
+
 void hec_traffic_take(struct hec_mover *m, struct hec_traffic *traffic) {
     const size_t devices = (size_t)m->stage.topology.devices,
                  nodes = (size_t)m->stage.topology.nodes;
-    double *numbers = hec_arena_alloc(&m->stage.arena, 3 * devices + 2 * nodes, sizeof *numbers);
+    double *numbers = hec_arena_alloc(&m->stage.arena, numbers_of(m), sizeof *numbers);
     *traffic = (struct hec_traffic){.iteration = -1, .load = numbers};
     traffic->sent = numbers + devices, traffic->got = traffic->sent + devices;
     traffic->node_sent = traffic->got + devices;
@@ -82,7 +89,9 @@ static void count_rows(struct hec_mover *m, struct hec_traffic *t) {
         t->sent[d] = scale * (double)m->rows.sent[d];
         t->got[d] = scale * (double)m->rows.got[d];
     }
+    t->cross = 0;
     for (int32_t n = 0; n < nodes; n++) {
+        t->cross += all > 0 ? (double)m->rows.node_sent[n] / all : 0;
         t->node_sent[n] = scale * (double)m->rows.node_sent[n];
         t->node_got[n] = scale * (double)m->rows.node_got[n];
     }
@@ -130,14 +139,53 @@ int32_t hec_traffic_wave(struct hec_mover *m, const struct hec_traffic *t, int32
 
 // ---- all of it
 
+// The layer of the loads that stands for it: the first one for itself alone, as its parameters have less time
+// to come.
+static int32_t layer_of(const struct hec_mover *m, int32_t layer) {
+    const int32_t layers = (int32_t)m->scene.layers;
+    return layer < layers ? layer : layers > 1 ? 1 + (layer - 1) % (layers - 1) : 0;
+}
+
+static void copy_rows(const struct hec_mover *m, struct hec_traffic *to,
+                      const struct hec_traffic *from) {
+    const size_t devices = (size_t)m->stage.topology.devices;
+    memcpy(to->load, from->load, numbers_of(m) * sizeof *to->load);
+    if (to->pair) memcpy(to->pair, from->pair, devices * devices * sizeof *to->pair);
+    to->waves = from->waves;
+    to->imbalance = from->imbalance;
+    to->cross = from->cross;
+}
+
+// Plans anew, and counts the rows.
+static bool plan(struct hec_mover *m, int32_t layer, int64_t at, struct hec_planned *p) {
+    struct hec_traffic *t = &p->traffic;
+    if (p->at < 0) {
+        p->plan = take_plan(m);
+        p->before = take_plan(m);
+        hec_traffic_take(m, t);
+    }
+    if (!hec_stage_plan(&m->stage, layer, at) || !hec_rows_count(&m->stage, &m->rows)) return false;
+    if (t->pair && !hec_rows_pairs(&m->stage, t->pair)) return false;
+    count_rows(m, t);
+    p->at = at;
+    p->changes = m->changes;
+    p->calibrated = m->stage.calibrated;
+    return hpl_plan_copy(&p->plan, &m->stage.plan) == HPL_OK &&
+           hpl_plan_copy(&p->before, &m->stage.before) == HPL_OK;
+}
+
 bool hec_traffic_plan(struct hec_mover *m, int32_t layer, int64_t iteration,
                       struct hec_traffic *t) {
-    if (!hec_stage_plan(&m->stage, layer % m->scene.layers, hec_time_of(m, iteration)))
+    const int32_t of = layer_of(m, layer);
+    const int64_t at = hec_time_of(m, iteration);
+    struct hec_planned *p = &m->planned[of * HEC_PLANNED + at % HEC_PLANNED];
+    if (p->at != at || p->changes != m->changes) {
+        if (!plan(m, of, at, p)) return false;
+    } else if (!hec_stage_recall(&m->stage, of, &p->before, &p->plan, p->calibrated)) {
         return false;
-    if (!hec_rows_count(&m->stage, &m->rows)) return false;
-    if (t->pair && !hec_rows_pairs(&m->stage, t->pair)) return false;
+    }
+    copy_rows(m, t, &p->traffic);
     t->iteration = iteration;
-    count_rows(m, t);
     t->exchange = add_exchange(m, layer);
     return hec_movement_add(m, layer, t);
 }

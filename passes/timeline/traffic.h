@@ -11,6 +11,8 @@
 // Clusters of more devices send sums of rows and chunks through ports, not single messages.
 enum { HEC_PAIRS_MOST = 64 };
 
+enum { HEC_PLANNED = 4 }; // Times whose plans are kept.
+
 // One layer in one iteration.
 struct hec_traffic {
     int64_t iteration; // Whose it is; -1: none yet.
@@ -18,10 +20,18 @@ struct hec_traffic {
     double *load; // [devices] rows computed
     double *pair; // [devices][devices] rows from and to; NULL: sums alone
     double *sent, *got, *node_sent, *node_got; // Of all waves.
-    double imbalance;                          // Largest load over the mean.
+    double imbalance, cross; // Largest load over the mean; part of rows that change node.
     int32_t replicas;
     // Transfers; -1: there is none. gather: before the gate, added: behind it, again: of both, for backward.
     int32_t exchange, gather, added, again, reduce;
+};
+
+// What was planned for a layer at a time of the loads, and the rows of that: assumed loads come again and again.
+struct hec_planned {
+    int64_t at, changes; // -1: nothing yet; changes of owners before.
+    bool calibrated;
+    struct hpl_plan plan, before;
+    struct hec_traffic traffic;
 };
 
 // One set of experts. Zeros but for what the caller gives, up to the movement.
@@ -29,7 +39,6 @@ struct hec_mover {
     struct hec_lanes *lanes;
     const struct hec_set_cost *cost;
     int32_t segments;
-    bool moves;         // Whether experts do.
     bool sums;          // Of rows and chunks, through ports: no single messages.
     int64_t iterations; // Of a step.
     int64_t begins;     // The time of the loads that the first iteration has.
@@ -40,6 +49,8 @@ struct hec_mover {
     struct hec_rows rows;
     struct hec_chunks chunks;
     struct hpl_plan whole, added; // A plan with the owners; what calibration adds.
+    struct hec_planned *planned;  // [layers of the scene][HEC_PLANNED]
+    int64_t changes;              // Of owners, so far.
     struct hpl_schedule schedule;
     struct hpl_work work;
     int32_t *arrival; // [segments][experts][devices] message that brings it, + 1

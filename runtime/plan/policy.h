@@ -106,16 +106,6 @@ static inline bool hpl_gathers_all(const struct hpl_policy *policy) {
     return policy->collective == HPL_COLLECTIVE_ALL_GATHER;
 }
 
-// The policy as emitted programs run it. The data of its authors' systems that programs lack, parts of every chunk on
-// all devices and copies with states of their own, comes from the owners there, by the sparse collectives
-// (docs/planner.md).
-static inline struct hpl_policy hpl_policy_of_programs(const struct hpl_policy *policy) {
-    struct hpl_policy p = *policy;
-    const bool stays = p.collective == HPL_COLLECTIVE_EXCHANGE && p.replicas != HPL_REPLICAS_NONE;
-    if (stays || hpl_from_shards(policy)) p.collective = HPL_COLLECTIVE_SPARSE;
-    return p;
-}
-
 // Makes the policy's plan of a problem that hpl_problem_check accepts. `share` [plan->capacity] is
 // written by policies that split as planned; others leave it alone, and it may be NULL. The same
 // arguments give the same plan. HPL_BAD_ARGUMENT, HPL_NO_ROOM; `plan` is then undefined.

@@ -1,5 +1,6 @@
-// What each policy's collective carries in the timeline: single messages and sums through ports are as many bytes, and
-// those that can be worked out by hand. Two nodes of four devices; chunks of 8,000 bytes, gradients of 16,000.
+// What each policy's collective carries in the timeline: single messages and sums through ports are as many
+// bytes, and those that can be worked out by hand. Two nodes of four devices; chunks of 8,000 bytes, gradients
+// of 16,000.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,7 +75,6 @@ static void begin(struct layer *l, const char *policy, bool sums, int64_t iterat
         .lanes = hec_lanes_create(&machine, sums),
         .cost = &l->cost,
         .segments = 4,
-        .moves = true,
         .sums = sums,
         .iterations = iterations,
         .owner = l->owner,
@@ -82,8 +82,7 @@ static void begin(struct layer *l, const char *policy, bool sums, int64_t iterat
                   .cost = &l->cost,
                   .loads = &l->loads,
                   .layers = 1,
-                  .owner = l->owner,
-                  .steps = 1},
+                  .owner = l->owner},
         .movement = {.even = true, .overlap = 4, .slots = SLOTS, .window = 2, .reshard_every = 2}};
     strcpy(l->mover.movement.policy, policy);
     hec_set_prices(&l->mover.movement, &machine, &l->cost, 1);
@@ -129,10 +128,16 @@ static void same(const char *policy, const char *what, double one, double other)
         fail_msg("%s, %s: %.10g and %.10g", policy, what, one, other);
 }
 
+// Plans the layer, with what lasts placed by the loads before.
+static bool plan(struct layer *l, int64_t iteration) {
+    return (l->mover.states || hec_owners_begin(&l->mover, 3)) &&
+           hec_traffic_plan(&l->mover, 0, iteration, &l->traffic);
+}
+
 static struct carried of(const char *policy, bool sums, bool back) {
     struct layer l;
     begin(&l, policy, sums, 1);
-    assert_true(hec_traffic_plan(&l.mover, 0, 4, &l.traffic));
+    assert_true(plan(&l, 4));
     const struct carried c = carry(&l, back ? l.traffic.reduce : l.traffic.gather);
     end(&l);
     return c;
@@ -145,7 +150,7 @@ static void sums_of_rows_are_those_of_pairs(void **state) {
         const char *policy = hpl_policies[p].name;
         struct layer l;
         begin(&l, policy, false, 1);
-        assert_true(hec_traffic_plan(&l.mover, 0, 4, &l.traffic));
+        assert_true(plan(&l, 4));
         const struct hec_traffic *t = &l.traffic;
         struct carried c = {.copies = 0};
         double load[DEVICES] = {0};
@@ -218,7 +223,7 @@ static void llep_enters_a_node_once_for_each_copy(void **state) {
     (void)state;
     struct layer l;
     begin(&l, "llep", false, 1);
-    assert_true(hec_traffic_plan(&l.mover, 0, 4, &l.traffic));
+    assert_true(plan(&l, 4));
     double entries = 0;
     for (int32_t e = 0; e < EXPERTS; e++) {
         for (int32_t k = l.mover.whole.first[e]; k < l.mover.whole.first[e + 1]; k++)
@@ -236,13 +241,34 @@ static void copies_sum_their_gradients_once_a_step(void **state) {
     struct layer l;
     begin(&l, "eplb", false, 3);
     for (int64_t i = 3; i < 6; i++) {
-        assert_true(hec_traffic_plan(&l.mover, 0, i, &l.traffic));
+        assert_true(plan(&l, i));
         assert_true(l.traffic.gather == -1 && l.traffic.again == -1);
         const struct carried c = carry(&l, l.traffic.reduce);
         assert_true(c.copies > EXPERTS);
         same("eplb", "gradients", sum(c.got, DEVICES),
              i == 5 ? 2 * (c.copies - EXPERTS) * gradient : 0);
     }
+    end(&l);
+}
+
+// What was planned for a time is not planned again, and is the same; with new owners it is planned anew.
+static void plans_are_kept_until_owners_change(void **state) {
+    (void)state;
+    struct layer l;
+    double chunks, first[DEVICES], other[DEVICES], *got = NULL;
+    begin(&l, "fssdp", true, 1);
+    got = l.traffic.got;
+    assert_true(plan(&l, 4));
+    memcpy(first, got, sizeof first);
+    assert_true(plan(&l, 5));
+    memcpy(other, got, sizeof other);
+    assert_true(memcmp(first, other, sizeof first) != 0);
+    l.loads.rows[0] ^= 1; // Nobody looks at the loads again.
+    assert_true(plan(&l, 4));
+    assert_memory_equal(first, got, sizeof first);
+    assert_true(hec_owners_change(&l.mover, 3, &chunks) && chunks > 0);
+    assert_true(plan(&l, 4));
+    assert_true(memcmp(first, got, sizeof first) != 0);
     end(&l);
 }
 
@@ -315,6 +341,7 @@ int main(void) {
         cmocka_unit_test(ultraep_stays_in_nodes_and_ep_at_home),
         cmocka_unit_test(llep_enters_a_node_once_for_each_copy),
         cmocka_unit_test(copies_sum_their_gradients_once_a_step),
+        cmocka_unit_test(plans_are_kept_until_owners_change),
         cmocka_unit_test(new_copies_bring_their_states),
         cmocka_unit_test(owners_of_ours_change_and_others_do_not),
     };

@@ -1,6 +1,7 @@
 // Unit test of groups of messages (net/launch.h): lists of real schedules and of new owners, cut into groups as
-// executors of devices cut them, on all ranks of a run. Both ranks of a message have it in the same group; and hosts that are
-// held in a group until all its ranks are connected, as NCCL holds them (tests/simt/connect.h), come to the end of their lists.
+// executors of devices cut them, on all ranks of a run. Both ranks of a message have it in the same group; and
+// hosts that are held in a group until all its ranks are connected, as NCCL holds them (tests/simt/connect.h),
+// come to the end of their lists.
 //
 // `groups_test COUNT` plays COUNT random schedules (default 1,000).
 #include "runtime/net/launch.h"
@@ -271,14 +272,13 @@ static void draw_problem(struct plan_case *c, uint64_t *state) {
 // Both schedules of a plan by the policy; false: it refuses the problem.
 static bool draw_schedules(struct drawn *d, const struct hpl_policy *policy, uint64_t *state) {
     struct plan_case *c = d->c;
-    const struct hpl_policy runs = hpl_policy_of_programs(policy);
     draw_problem(c, state);
     if (hpl_place(policy, &c->problem, &c->plan, c->share, &c->work) != HPL_OK) return false;
     d->plan = (struct hpl_plan){c->problem.experts, HOLDERS, d->first, d->holder};
     assert_int_equal(hpl_plan_with_owners(&d->plan, &c->plan, c->owner), HPL_OK);
     d->gather = (struct hpl_schedule){.capacity = TRANSFERS, .transfer = d->transfer[0]};
     d->reduce = (struct hpl_schedule){.capacity = TRANSFERS, .transfer = d->transfer[1]};
-    assert_int_equal(hpl_schedule_of(&runs, &c->topology, c->owner, &d->plan,
+    assert_int_equal(hpl_schedule_of(policy, &c->topology, c->owner, &d->plan,
                                      case_number(state, 1, SEGMENTS), &d->gather, &c->work),
                      HPL_OK);
     assert_int_equal(hpl_schedule_mirror(&d->gather, &d->reduce, &c->work), HPL_OK);
@@ -418,8 +418,8 @@ static void ask(int32_t rank, bool sends, int32_t peer, int32_t group) {
     a->groups = group + 1;
 }
 
-// Rank 0's chunk in two segments, each of which goes on from the rank that it reaches first. Groups of lists in the order of
-// segments, each up to a message that waits: all three hosts are held.
+// Rank 0's chunk in two segments, each of which goes on from the rank that it reaches first. Groups of lists in
+// the order of segments, each up to a message that waits: all three hosts are held.
 static void groups_that_differ_hold_hosts(void **state) {
     (void)state;
     int differ;

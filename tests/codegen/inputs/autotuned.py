@@ -57,19 +57,19 @@ GIVEN = ["parallel.microbatch=16", "parallel.dense=replicate", "parallel.bucket=
          "parallel.placement.rematerialize=false", "parallel.placement.overlap=2", "parallel.placement.memory=2",
          "parallel.placement.calibrate=true", "parallel.placement.forecast=window(5)", "parallel.placement.reshard=never"]
 policies, _ = tuned(*flags(GIVEN))
-corrected = re.search(r"single messages beside sums: .*laer ([-+][\d.]+) %", policies.stderr)
-assert corrected and abs(float(corrected.group(1))) > 3, policies.stderr
-nearest = float(re.search(r"^  parallel.experts +laer +([-+][\d.]+) %", policies.stderr, re.M).group(1))
+corrected = re.search(r"single messages beside sums: .*ultraep ([-+][\d.]+) %", policies.stderr)
+assert corrected and abs(float(corrected.group(1))) > 2, policies.stderr
+nearest = float(re.search(r"^  parallel.experts +hecate +([-+][\d.]+) %", policies.stderr, re.M).group(1))
 own = re.search(r"([\d.]+) (\w+) as chosen", policies.stderr).groups()
-laer = re.search(r"([\d.]+) (\w+) +[\d.]+ \w+ +--set parallel.experts=laer$", policies.stderr, re.M).groups()
-longer = float(laer[0]) * UNITS[laer[1]] / (float(own[0]) * UNITS[own[1]])
+other = re.search(r"([\d.]+) (\w+) +[\d.]+ \w+ +--set parallel.experts=hecate$", policies.stderr, re.M).groups()
+longer = float(other[0]) * UNITS[other[1]] / (float(own[0]) * UNITS[own[1]])
 assert abs(1 + nearest / 100 - longer) < 0.03, policies.stderr
 
-# A policy is charged what its program does: laer's chunks come along trees, which enter a node once, and not from all devices.
+# What other systems move is charged as everywhere, also where programs do otherwise; the search does not choose such a policy.
 SLOW = flags([*SETS, "cluster.link.inter.bandwidth=10MB/s", "parallel.experts=laer"])
-authors = json.loads(run("--simulate=6", "--json", *SLOW).stdout)["steps"]
-program_us, unit = re.search(r"takes ([\d.]+) (\w+) as the model says", run("--autotune=1", "-S", "-o", "-", *SLOW).stderr).groups()
-assert 0.8 < float(program_us) * UNITS[unit] / authors[3]["us"] < 0.95, (program_us, authors)
+authors = re.search(r"A step takes ([^:]*):", run("--simulate", *SLOW).stdout).group(1)
+assert f"a step takes {authors} as the model says" in run("--autotune=1", "-S", "-o", "-", *SLOW).stderr, authors
+assert "laer" not in policies.stderr, policies.stderr
 
 # One process has nothing to simulate: it is compiled as ever.
 nothing = "hecatec: warning: --autotune: one process has nothing to choose\n"

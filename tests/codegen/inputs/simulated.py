@@ -16,7 +16,7 @@ def simulate_text(*flags, steps=3):
 
 def simulate(*flags, steps=3):
     text = simulate_text(*flags, steps=steps)
-    found = re.search(r"median step takes ([\d.]+) (us|ms|s)\.", text)
+    found = re.search(r"A step takes ([\d.]+) (us|ms|s):", text)
     spent = {}
     for name, value, unit in re.findall(r"^  (\S.*?)  +([\d.]+) (us|ms|s) ", text, re.M):
         spent.setdefault(name, float(value) * SECONDS[unit])

@@ -1,6 +1,6 @@
 // The machine, as reports show it: what was measured, what is stated, what is assumed.
+#include "passes/cost/explain.h"
 #include "passes/cost/machine.h"
-#include "passes/explain.h"
 
 static void print_device(const struct hec_machine *m, FILE *out) {
     if (m->measured_device) {

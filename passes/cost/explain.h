@@ -1,6 +1,6 @@
 // Shared parts of reports: quantities as text, for people.
-#ifndef HECATE_PASSES_EXPLAIN_H
-#define HECATE_PASSES_EXPLAIN_H
+#ifndef HECATE_PASSES_COST_EXPLAIN_H
+#define HECATE_PASSES_COST_EXPLAIN_H
 
 #include <stdint.h>
 #include <stdio.h>
@@ -12,6 +12,7 @@ struct hec_text {
 struct hec_text hec_text_bytes(double bytes);               // "4.5 MiB"
 struct hec_text hec_text_rate(double rate, const char *of); // "12.5 GB/s", of "B/s"
 struct hec_text hec_text_us(double us);                     // "840 us", "12.3 ms"
+struct hec_text hec_text_long(double seconds);              // "41 minutes", "5.6 days"
 
 struct hec_machine;
 

@@ -1,5 +1,5 @@
 // Quantities as text.
-#include "passes/explain.h"
+#include "passes/cost/explain.h"
 
 #include <stdio.h>
 
@@ -36,5 +36,20 @@ struct hec_text hec_text_us(double us) {
     } else {
         snprintf(to.text, sizeof to.text, us < 9.95 && us > 0 ? "%.1f us" : "%.0f us", us);
     }
+    return to;
+}
+
+struct hec_text hec_text_long(double seconds) {
+    static const struct {
+        double seconds;
+        const char *name;
+    } unit[] = {{365.25 * 86400, "years"}, {86400, "days"}, {3600, "hours"}, {60, "minutes"}};
+    struct hec_text to;
+    for (int i = 0; i < 4; i++) {
+        if (seconds < 2 * unit[i].seconds) continue;
+        write(&to, seconds / unit[i].seconds, "", unit[i].name);
+        return to;
+    }
+    write(&to, seconds, "", "seconds");
     return to;
 }

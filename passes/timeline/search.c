@@ -1,0 +1,414 @@
+// Candidates and the choice among them, by simulated steps.
+//
+// t first: the chunks that windows hide, from bytes. Then m at that t, t around it, and again until neither
+// changes, each re-materialized where it does not fit otherwise; then the other way, and without calibration.
+// The fastest of those that fit in memory wins, and of those within one part in a hundred the one that takes
+// least memory.
+//
+// A candidate is simulated on a copy of the module that the passes behind have gone over: the program that will
+// be built. One iteration stands for all, LAYERS layers for more, and messages are sums through ports, which
+// flatters all candidates of a policy alike.
+#include "passes/timeline/search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/accessors.h"
+#include "ir/core/setting.h"
+#include "passes/cost/parallel.h"
+#include "passes/cost/recorded.h"
+#include "passes/timeline/timeline.h"
+#include "runtime/plan/reshard.h"
+
+enum { ROUNDS = 4, LAYERS = 12 };
+
+static const double alike = 0.01, surprise = 0.03;
+
+// ---- what the user said
+
+enum { LISTED_MAX = 16 };
+
+void hec_search_settings(MlirOperation module, struct hec_search *s) {
+    s->fixed_overlap = !hec_setting_is_auto(module, HEC_KEY_parallel_placement_overlap);
+    s->fixed_slots = !hec_setting_is_auto(module, HEC_KEY_parallel_placement_memory);
+    s->fixed_calibrate = !hec_setting_is_auto(module, HEC_KEY_parallel_placement_calibrate);
+    s->fixed_rematerialize = !hec_setting_is_auto(module, HEC_KEY_parallel_placement_rematerialize);
+    s->slot_bytes = hec_setting_bytes(module, HEC_KEY_parallel_placement_memory);
+    s->fixed_slots &= s->slot_bytes == 0;
+    s->uses_overlap = s->setup.policy->calibrates; // The planner's own two policies.
+    s->uses_slots = hec_replica_bytes(&s->setup.costs, s->setup.policy, 1, true) !=
+                    hec_replica_bytes(&s->setup.costs, s->setup.policy, 2, true);
+}
+
+// ---- owners
+
+// Chunks of all layers in turn, so that every device owns equally many also where a layer's experts do
+// not divide by the devices.
+static void spread_owners(int32_t *owner, int64_t layers, int32_t experts, int64_t devices) {
+    for (int64_t i = 0; i < layers * experts; i++) owner[i] = (int32_t)(i % devices);
+}
+
+static bool reshard(struct hec_search *s, int set, struct hec_arena *arena, int64_t overlap) {
+    const struct hec_set_cost *c = &s->setup.costs.set[set];
+    const struct hec_machine *m = &s->setup.costs.machine;
+    const int64_t devices = m->nodes * m->devices, chunks = c->layers * c->experts;
+    int32_t *first = hec_arena_alloc(arena, (size_t)m->nodes + 1, sizeof *first);
+    int32_t *node = hec_arena_alloc(arena, (size_t)devices, sizeof *node);
+    int32_t *speed = hec_arena_alloc(arena, (size_t)devices, sizeof *speed);
+    for (int64_t n = 0; n <= m->nodes; n++) first[n] = (int32_t)(n * m->devices);
+    for (int64_t d = 0; d < devices; d++) node[d] = (int32_t)(d / m->devices), speed[d] = 1;
+    const struct hpl_topology topology = {(int32_t)devices, (int32_t)m->nodes, first, node, speed};
+    int64_t *rows = hec_arena_alloc(arena, (size_t)chunks, sizeof *rows);
+    int32_t *even = hec_arena_alloc(arena, (size_t)chunks, sizeof *even);
+    memcpy(even, s->setup.owner[set], (size_t)chunks * sizeof *even);
+    hec_recorded_totals(&s->setup, set, rows);
+    const size_t bytes =
+        hpl_reshard_work_bytes((int32_t)c->layers, c->experts, (int32_t)devices, (int32_t)m->nodes);
+    struct hpl_work work = {.at = hec_arena_alloc(arena, bytes, 1)};
+    work.end = work.at + bytes;
+    return hpl_reshard(&topology, (int32_t)c->layers, c->experts, rows, (int32_t)overlap, even,
+                       s->setup.owner[set], &work) == HPL_OK;
+}
+
+// First owners: consecutive experts, or after recorded loads. Where owners may be anything, every device
+// gets equally many chunks over all layers.
+static bool choose_owners(MlirOperation module, struct hec_search *s, struct hec_arena *arena,
+                          int64_t overlap) {
+    const int64_t devices = s->setup.costs.machine.nodes * s->setup.costs.machine.devices;
+    s->sharded = s->setup.recorded && s->setup.policy->calibrates;
+    for (int i = 0; i < s->setup.costs.count; i++) {
+        const struct hec_set_cost *c = &s->setup.costs.set[i];
+        if (s->setup.policy->calibrates && c->experts % devices != 0 && c->layers > 1) {
+            spread_owners(s->setup.owner[i], c->layers, c->experts, devices);
+            s->spread = true;
+        }
+        if (!s->sharded) continue;
+        const int64_t most = overlap < c->experts ? overlap : c->experts;
+        if (reshard(s, i, arena, most)) continue;
+        hec_ir_error(module, "the planner refuses the loads of '%s'", s->setup.recorded);
+        return false;
+    }
+    return true;
+}
+
+// ---- simulation
+
+// The program of candidates that re-materialize, or of those that do not.
+struct variant {
+    MlirOperation module;
+    struct hec_setup setup; // Its costs; the rest is the search's.
+    struct hec_script script;
+    bool sound;
+};
+
+struct searching {
+    struct hec_search *search;
+    struct hec_arena *arena;
+    MlirOperation module;
+    const struct hec_pass_options *options;
+    struct variant variant[2];
+};
+
+// The passes behind shard go over a copy of the module.
+static struct variant *variant_of(struct searching *g, bool rematerialize) {
+    struct variant *v = &g->variant[rematerialize];
+    if (v->module.ptr) return v;
+    struct hpl_movement movement = g->search->setup.movement;
+    movement.rematerialize = rematerialize;
+    movement.calibrate = HPL_CALIBRATES_WORTH; // Costs nothing where nothing is calibrated.
+    v->module = mlirOperationClone(g->module);
+    hec_movement_write(v->module, &movement);
+    v->setup = g->search->setup;
+    v->sound = (!g->options->rest || g->options->rest(g->options, v->module) == HEC_PASS_DONE) &&
+               hec_costs_of(v->module, &v->setup.costs) &&
+               hec_script_of(v->module, &v->setup.costs, LAYERS, g->arena, &v->script);
+    return v;
+}
+
+// A choice to compare, and its simulated time.
+struct compared {
+    const struct variant *variant;
+    struct hpl_movement movement;
+    double us;
+    bool sound;
+};
+
+bool hec_search_us(const struct hec_setup *setup, const struct hec_script *script,
+                   const struct hpl_movement *movement, double *us) {
+    struct hec_script brief = *script;
+    struct hec_step_time step;
+    const struct hec_timeline_request request = {
+        .setup = setup,
+        .script = &brief,
+        .movement = movement,
+        .steps = 1,
+        .begins = hec_setup_begin(setup, 1),
+        .sums = true,
+    };
+    brief.iterations = 1;
+    if (hec_timeline(&request, &(struct hec_timeline_result){.step = &step})) return false;
+    *us = step.us + ((double)script->iterations * script->shortened - 1) * step.body_us;
+    return true;
+}
+
+static void simulate_one(void *context, int number) {
+    struct compared *c = (struct compared *)context + number;
+    c->sound = hec_search_us(&c->variant->setup, &c->variant->script, &c->movement, &c->us);
+}
+
+static bool is_same(const struct hpl_movement *a, const struct hpl_movement *b) {
+    return a->overlap == b->overlap && a->slots == b->slots && a->calibrate == b->calibrate &&
+           a->rematerialize == b->rematerialize;
+}
+
+static bool is_known(const struct hec_search *s, const struct hpl_movement *choice) {
+    bool known = false;
+    for (int i = 0; i < s->count; i++) known |= is_same(&s->candidate[i].movement, choice);
+    return known;
+}
+
+static void add(struct hec_search *s, const struct compared *of) {
+    const struct hpl_movement *m = &of->movement;
+    struct hec_candidate *c = &s->candidate[s->count++];
+    *c = (struct hec_candidate){.movement = *m, .us = of->us};
+    c->replica_bytes =
+        hec_replica_bytes(&s->setup.costs, s->setup.policy, m->slots, m->rematerialize);
+    const int64_t room = s->slot_bytes ? s->slot_bytes : s->setup.room_bytes;
+    c->fits = room < 0 || c->replica_bytes <= room; // Less than nothing decides nothing.
+}
+
+// Re-materialization that is open (-1) is for replicas that do not fit: it costs time.
+static bool rematerializes_at(const struct hec_search *s, int64_t slots, int rematerialize) {
+    const int64_t room = s->slot_bytes ? s->slot_bytes : s->setup.room_bytes;
+    if (rematerialize >= 0) return rematerialize;
+    return room >= 0 && hec_replica_bytes(&s->setup.costs, s->setup.policy, slots, false) > room;
+}
+
+// Adds the choices that are not known yet, in their order, as far as there is room; those that the planner
+// refuses, as a policy does that cannot hold all experts in so few slots, are left out. False: a pass behind
+// shard refuses the module, which it has reported.
+static bool consider(struct searching *g, const struct hpl_movement *choice, int count,
+                     int rematerialize) {
+    struct compared compared[LISTED_MAX];
+    struct hec_search *s = g->search;
+    int wanted = 0;
+    for (int i = 0; i < count && s->count + wanted < s->most; i++) {
+        struct compared c = {.movement = choice[i]};
+        c.movement.rematerialize = rematerializes_at(s, choice[i].slots, rematerialize);
+        bool known = is_known(s, &c.movement);
+        for (int k = 0; k < wanted; k++) known |= is_same(&compared[k].movement, &c.movement);
+        if (known) continue;
+        c.variant = variant_of(g, c.movement.rematerialize);
+        if (!c.variant->sound) return false;
+        compared[wanted++] = c;
+    }
+    hec_in_parallel(wanted, simulate_one, compared);
+    for (int i = 0; i < wanted; i++) {
+        if (compared[i].sound) add(s, &compared[i]);
+    }
+    return true;
+}
+
+// ---- the choice
+
+// Whether `a` is faster than `b`, or nearer to what memory there is.
+static bool is_faster(const struct hec_candidate *a, const struct hec_candidate *b) {
+    if (a->fits != b->fits) return a->fits;
+    if (!a->fits) return a->replica_bytes < b->replica_bytes;
+    if (a->us != b->us) return a->us < b->us;
+    if (a->movement.overlap != b->movement.overlap)
+        return a->movement.overlap < b->movement.overlap;
+    return a->movement.slots < b->movement.slots;
+}
+
+// The best one but `except`; -1: there is none.
+static int best_of(const struct hec_search *s, int except) {
+    int fastest = -1;
+    for (int i = 0; i < s->count; i++) {
+        if (i == except) continue;
+        if (fastest < 0 || is_faster(&s->candidate[i], &s->candidate[fastest])) fastest = i;
+    }
+    if (fastest < 0 || !s->candidate[fastest].fits) return fastest;
+    int best = fastest;
+    for (int i = 0; i < s->count; i++) {
+        const struct hec_candidate *c = &s->candidate[i];
+        const bool near = c->us <= (1 + alike) * s->candidate[fastest].us;
+        const int64_t more = c->replica_bytes - s->candidate[best].replica_bytes;
+        if (i != except && c->fits && near &&
+            (more < 0 || (more == 0 && is_faster(c, &s->candidate[best]))))
+            best = i;
+    }
+    return best;
+}
+
+// The same candidate with calibration, where it costs next to nothing: loads that are assumed can be
+// forecast better than those of a model that begins to learn. Real ones need no such allowance.
+static int with_calibration(const struct hec_search *s, int chosen) {
+    const struct hec_candidate *c = &s->candidate[chosen];
+    for (int i = 0; i < s->count && !s->setup.recorded; i++) {
+        const struct hec_candidate *other = &s->candidate[i];
+        if (other->movement.calibrate != HPL_CALIBRATES_NEVER &&
+            other->movement.overlap == c->movement.overlap &&
+            other->movement.slots == c->movement.slots &&
+            other->movement.rematerialize == c->movement.rematerialize && other->fits == c->fits &&
+            other->us <= (1 + surprise) * c->us)
+            return i;
+    }
+    return chosen;
+}
+
+static void choose(struct hec_search *s) {
+    s->chosen = with_calibration(s, best_of(s, -1));
+    s->second = best_of(s, s->chosen);
+}
+
+static int64_t most_experts(const struct hec_search *s) {
+    int64_t most = 0;
+    for (int i = 0; i < s->setup.costs.count; i++) {
+        if (s->setup.costs.set[i].experts > most) most = s->setup.costs.set[i].experts;
+    }
+    return most;
+}
+
+// Re-materialization where the policy leaves it open: nobody can keep all experts of all layers,
+// and what is placed for many iterations stays.
+static int rematerializes(MlirOperation module, const struct hec_search *s) {
+    if (hpl_gathers_all(s->setup.policy)) return 1;
+    if (s->setup.policy->when == HPL_WHEN_PERIODIC) return 0;
+    if (!s->fixed_rematerialize) return -1;
+    return hec_setting_is(module, HEC_KEY_parallel_placement_rematerialize, "true");
+}
+
+static bool vary_slots(struct searching *g, struct hpl_movement c, int rematerialize) {
+    const struct hec_search *s = g->search;
+    // Policies that keep nothing at owners need room for all experts.
+    const int64_t devices = s->setup.costs.machine.nodes * s->setup.costs.machine.devices;
+    const int64_t share = (most_experts(s) + devices - 1) / devices;
+    int64_t value[LISTED_MAX] = {1, 2, 3, 4, 6, 8, 12, 16, share, share + 1, 2 * share};
+    const int given =
+        hec_setting_listed(g->module, HEC_KEY_parallel_placement_memory, value, LISTED_MAX);
+    const int usual = hpl_from_shards(s->setup.policy) ? 11 : 8;
+    struct hpl_movement choice[LISTED_MAX];
+    int count = 0;
+    for (int i = 0; i < (given ? given : usual); i++) {
+        c.slots = value[i];
+        if (c.slots <= most_experts(s)) choice[count++] = c;
+    }
+    return consider(g, choice, count, rematerialize);
+}
+
+static bool vary_overlap(struct searching *g, struct hpl_movement c, int rematerialize) {
+    const struct hec_search *s = g->search;
+    const int64_t t = c.overlap;
+    int64_t value[LISTED_MAX] = {t / 4,     t / 2,     3 * t / 4, t + 1,
+                                 5 * t / 4, 3 * t / 2, 2 * t,     4 * t};
+    const int given = hec_setting_listed(g->module, HEC_KEY_parallel_placement_overlap, value,
+                                         LISTED_MAX),
+              usual = 8;
+    const int count = given ? given : usual;
+    struct hpl_movement choice[LISTED_MAX];
+    for (int i = 0; i < count; i++) {
+        c.overlap = value[i] < most_experts(s) ? value[i] : most_experts(s);
+        choice[i] = c;
+    }
+    return consider(g, choice, count, rematerialize);
+}
+
+// A candidate takes time in proportion to experts times devices: with very many of both few are compared.
+static int most_candidates(const struct hec_search *s) {
+    enum { CELLS = 5 << 18, LEAST = 8 };
+    const int64_t devices = s->setup.costs.machine.nodes * s->setup.costs.machine.devices;
+    int64_t cells = 1;
+    for (int i = 0; i < s->setup.costs.count; i++) {
+        const int64_t own = s->setup.costs.set[i].experts * devices;
+        if (own > cells) cells = own;
+    }
+    const int64_t most = CELLS / cells;
+    return (int)(most < LEAST ? LEAST : most > HEC_CANDIDATES_MAX ? HEC_CANDIDATES_MAX : most);
+}
+
+// The search itself: from `c` on. False as above.
+static bool find_candidates(struct searching *g, struct hpl_movement c, int rematerialize) {
+    struct hec_search *s = g->search;
+    for (int round = 0; round < ROUNDS; round++) {
+        const struct hpl_movement before = c;
+        const bool one = s->fixed_slots || !s->uses_slots;
+        if (!(one ? consider(g, &c, 1, rematerialize) : vary_slots(g, c, rematerialize)))
+            return false;
+        if (s->count == 0) return true;
+        choose(s);
+        c.slots = s->candidate[s->chosen].movement.slots;
+        if (!s->fixed_overlap && s->uses_overlap && !vary_overlap(g, c, rematerialize))
+            return false;
+        choose(s);
+        c = s->candidate[s->chosen].movement;
+        if (c.overlap == before.overlap && c.slots == before.slots) break;
+    }
+    if (rematerialize < 0 && !consider(g, &c, 1, !c.rematerialize)) return false;
+    choose(s);
+    c = s->candidate[s->chosen].movement;
+    if (s->fixed_calibrate || c.calibrate == HPL_CALIBRATES_NEVER) return true;
+    c.calibrate = HPL_CALIBRATES_NEVER;
+    return consider(g, &c, 1, c.rematerialize);
+}
+
+// The largest `overlap` that is listed and not above it; the least listed where all are above.
+static int64_t among_listed(MlirOperation module, int64_t overlap) {
+    int64_t value[LISTED_MAX], best = -1, least = INT64_MAX;
+    const int given =
+        hec_setting_listed(module, HEC_KEY_parallel_placement_overlap, value, LISTED_MAX);
+    for (int i = 0; i < given; i++) {
+        if (value[i] <= overlap && value[i] > best) best = value[i];
+        if (value[i] < least) least = value[i];
+    }
+    if (given == 0) return overlap;
+    return best >= 0 ? best : least;
+}
+
+// The entries to begin with.
+static int64_t first_overlap(MlirOperation module, const struct hec_search *s) {
+    const struct hpl_movement *m = &s->setup.movement;
+    int64_t overlap = m->gather_hidden < m->reduce_hidden ? m->gather_hidden : m->reduce_hidden;
+    if (rematerializes(module, s) == 1) overlap = m->gather_hidden_first;
+    for (int i = 0; i < s->setup.costs.count && rematerializes(module, s) == 1; i++) {
+        const struct hec_set_cost *c = &s->setup.costs.set[i];
+        const int64_t fit = hec_fitting(&s->setup.costs.machine, c->rematerialize_window_us,
+                                        c->chunk_bytes + c->grad_bytes);
+        if (fit < overlap) overlap = fit;
+    }
+    if (overlap > most_experts(s)) overlap = most_experts(s);
+    if (s->fixed_overlap)
+        overlap = hec_setting_count(module, HEC_KEY_parallel_placement_overlap, 0);
+    return among_listed(module, overlap);
+}
+
+bool hec_search(MlirOperation module, const struct hec_pass_options *options,
+                struct hec_arena *arena, struct hec_search *s) {
+    *s = (struct hec_search){0};
+    if (!hec_setup_read(module, arena, &s->setup)) return false;
+    hec_search_settings(module, s);
+    const int64_t overlap = first_overlap(module, s);
+    if (!choose_owners(module, s, arena, overlap)) return false;
+    struct searching g = {.search = s, .arena = arena, .module = module, .options = options};
+    struct hpl_movement c = s->setup.movement;
+    const bool calibrate = s->setup.policy->calibrates &&
+                           !hec_setting_is(module, HEC_KEY_parallel_placement_calibrate, "false");
+    c.overlap = overlap;
+    c.calibrate = calibrate ? HPL_CALIBRATES_WORTH : HPL_CALIBRATES_NEVER;
+    c.slots = hec_setting_count(module, HEC_KEY_parallel_placement_memory, 0);
+    s->most = most_candidates(s);
+    const bool found = find_candidates(&g, c, rematerializes(module, s));
+    for (int k = 0; k < 2; k++) {
+        if (g.variant[k].module.ptr) mlirOperationDestroy(g.variant[k].module);
+    }
+    if (!found) return false;
+    if (s->count == 0) {
+        hec_ir_error(
+            module,
+            "`parallel.experts = %s` cannot place these experts on this cluster, with %s slots",
+            s->setup.policy->name, s->fixed_slots ? "so few" : "1 to 8");
+        return false;
+    }
+    choose(s);
+    return true;
+}
