@@ -83,9 +83,9 @@ static void print_movement(const struct hpl_movement *m) {
 static void print_model(const struct hrt_program *program) {
     char total[32], active[32], flops[32];
     const struct counts counts = count_params(program);
-    hrt_format_count(total, sizeof total, (double)counts.total);
-    hrt_format_count(active, sizeof active, (double)counts.active);
-    hrt_format_count(flops, sizeof flops, program->flops_per_token);
+    hrt_log_format_count(total, sizeof total, (double)counts.total);
+    hrt_log_format_count(active, sizeof active, (double)counts.active);
+    hrt_log_format_count(flops, sizeof flops, program->flops_per_token);
     printf("%s, compiled by hecatec %s from %s\n", program->name, program->version,
            program->source);
     printf("  precision      %s\n", program->precision == HRT_FP64 ? "fp64"
@@ -113,7 +113,7 @@ static void print_model(const struct hrt_program *program) {
     printf("  parameters     %s (%" PRId64 "), %s active per token\n", total, counts.total, active);
     if (counts.frozen) {
         char frozen[32];
-        hrt_format_count(frozen, sizeof frozen, (double)counts.frozen);
+        hrt_log_format_count(frozen, sizeof frozen, (double)counts.frozen);
         printf("  frozen         %s (%" PRId64 ")\n", frozen, counts.frozen);
     }
     printf("  FLOP per token %s, forward and backward\n", flops);

@@ -166,8 +166,8 @@ static bool open_inputs(struct job *job, struct hrt_error *error) {
 static bool open_watchers(struct job *job, struct hrt_error *error) {
     const struct hrt_arguments *arguments = job->run->arguments;
     if (!leads(job->run)) return true;
-    return hrt_tensorboard_open(&job->board, arguments->tensorboard, error) &&
-           hrt_metrics_open(&job->metrics, (int)arguments->metrics, error);
+    return hrt_log_tensorboard_open(&job->board, arguments->tensorboard, error) &&
+           hrt_log_metrics_open(&job->metrics, (int)arguments->metrics, error);
 }
 
 // What the run is, and whether that is what it goes on from.
@@ -185,7 +185,7 @@ static bool set_up(struct job *job, struct hrt_error *error) {
     const char *log = leads(run) ? job->config->log_jsonl : NULL;
     const int64_t kept = log ? hrt_facts_log(job->saves.from.facts, log) : 0;
     return hrt_trainer_create(&job->trainer, &job->state, error) &&
-           hrt_jsonl_open(&job->log, log, kept, error) && open_watchers(job, error);
+           hrt_log_jsonl_open(&job->log, log, kept, error) && open_watchers(job, error);
 }
 
 static bool prepare(struct job *job, struct hrt_error *error) {
@@ -235,14 +235,14 @@ static void go_on_without(const struct job *job, const struct hrt_error *lost) {
 static void look_at_routers(struct job *job, const struct hrt_routers *routers) {
     if (!hrt_collapse_step(&job->collapse, routers) || job->run->arguments->route) return;
     if (!leads(job->run)) return;
-    hrt_progress_end_line(&job->progress);
+    hrt_log_progress_end_line(&job->progress);
     hrt_collapse_warn(&job->trainer.loads, routers);
 }
 
 // Shows a step. From here on what is printed goes nowhere when nobody takes it; one who has gone away has also
 // asked to stop.
 static void show(struct job *job, const struct hrt_step_report *step) {
-    if (hrt_progress_step(&job->progress, step)) return;
+    if (hrt_log_progress_step(&job->progress, step)) return;
     const int reason = errno;
     if (reason == EPIPE) {
         if (!stop_signal) stop_signal = SIGPIPE;
@@ -265,10 +265,10 @@ static void log_step(struct job *job, const struct hrt_step_report *step) {
                                           .watch = in_full ? &job->trainer.watch : NULL};
     const double peak = job->progress.peak;
     struct hrt_error lost;
-    if (!hrt_jsonl_step(&job->log, step, &layers, &lost)) go_on_without(job, &lost);
-    if (!hrt_tensorboard_step(&job->board, step, layers.routers, peak, &lost))
+    if (!hrt_log_jsonl_step(&job->log, step, &layers, &lost)) go_on_without(job, &lost);
+    if (!hrt_log_tensorboard_step(&job->board, step, layers.routers, peak, &lost))
         go_on_without(job, &lost);
-    hrt_metrics_step(&job->metrics, step, peak, job->run->program->name);
+    hrt_log_metrics_step(&job->metrics, step, peak, job->run->program->name);
 }
 
 // Takes the report of a step and tells it.
@@ -278,7 +278,7 @@ static bool tell(struct job *job, struct hrt_error *error) {
     if (job->first.step == 0) job->first = step;
     job->last = step;
     if (step.skipped && leads(job->run)) {
-        hrt_progress_end_line(&job->progress);
+        hrt_log_progress_end_line(&job->progress);
         hrt_warn(job->run->program->name, "step %" PRId64 " is skipped: its %s is not finite (%g)",
                  step.step, isfinite(step.loss) ? "gradient" : "loss",
                  isfinite(step.loss) ? step.grad_norm : step.loss);
@@ -356,8 +356,8 @@ static void print_summary(const struct job *job) {
                job->config->train_steps);
         return;
     }
-    hrt_format_count(tokens, sizeof tokens, trained);
-    hrt_format_count(rate, sizeof rate, job->seconds > 0 ? trained / job->seconds : 0);
+    hrt_log_format_count(tokens, sizeof tokens, trained);
+    hrt_log_format_count(rate, sizeof rate, job->seconds > 0 ? trained / job->seconds : 0);
     printf("%s: %" PRId64 " steps, %s tokens in %.1f s (%s tok/s), loss %.4f -> %.4f\n",
            stop_signal ? "stopped" : "done", steps, tokens, job->seconds, rate, job->first.loss,
            job->last.loss);
@@ -411,7 +411,7 @@ static void begin_log(struct job *job) {
                                     .threads = hrt_openmp_threads(),
                                     .from = job->saves.from.step,
                                     .peak = job->peak};
-    hrt_jsonl_begin(&job->log, hrt_log_of_run(&run));
+    hrt_log_jsonl_begin(&job->log, hrt_log_of_run(&run));
 }
 
 static bool train(struct job *job, struct hrt_error *error) {
@@ -422,8 +422,8 @@ static bool train(struct job *job, struct hrt_error *error) {
     print_what_is_kept(job);
     hrt_opening_run(trainer);
     // A launcher gives ranks a terminal of its own, whatever its output goes to.
-    hrt_progress_start(&job->progress, stdout, job->config->train_steps, job->config->log_every,
-                       program->loads > 0, trainer->comm->size == 1);
+    hrt_log_progress_start(&job->progress, stdout, job->config->train_steps, job->config->log_every,
+                           program->loads > 0, trainer->comm->size == 1);
     begin_log(job);
     job->progress.peak = job->peak * trainer->comm->size;
     watch_signals(leads(job->run));
@@ -437,7 +437,7 @@ static bool train(struct job *job, struct hrt_error *error) {
     done = tell_all_but(job, 0, done ? error : &second) && done;
     job->seconds = hrt_now() - start - job->evaluating;
     hrt_comm_be_patient(trainer->comm, true);
-    hrt_progress_end_line(&job->progress);
+    hrt_log_progress_end_line(&job->progress);
     return done;
 }
 
@@ -470,8 +470,8 @@ static bool finish(struct job *job, struct hrt_error *error) {
     struct hrt_error lost;
     print_summary(job);
     const bool saved = save(job, error) && checkpoint_end(job, error);
-    if (!hrt_jsonl_close(&job->log, &lost)) go_on_without(job, &lost);
-    if (!hrt_tensorboard_close(&job->board, &lost)) go_on_without(job, &lost);
+    if (!hrt_log_jsonl_close(&job->log, &lost)) go_on_without(job, &lost);
+    if (!hrt_log_tensorboard_close(&job->board, &lost)) go_on_without(job, &lost);
     hrt_route_finish(&job->route);
     if (!hrt_profile_finish(job->trainer.profile, stdout, &lost)) go_on_without(job, &lost);
     if (!saved) return false;
@@ -512,9 +512,9 @@ int hrt_command_train(const struct hrt_run *run, struct hrt_error *error) {
     }
     if (!done) hrt_run_report(run, error);
     struct hrt_error close_error;
-    hrt_jsonl_close(&job.log, &close_error); // Only open when something failed before.
-    hrt_tensorboard_close(&job.board, &close_error);
-    hrt_metrics_close(&job.metrics);
+    hrt_log_jsonl_close(&job.log, &close_error); // Only open when something failed before.
+    hrt_log_tensorboard_close(&job.board, &close_error);
+    hrt_log_metrics_close(&job.metrics);
     hrt_route_close(&job.route);
     hrt_saves_close(&job.saves);
     struct hrt_profile *profile = job.trainer.profile;

@@ -181,7 +181,7 @@ bool hrt_facts_go_on(const json_t *facts, struct hrt_trainer *trainer, struct hr
 // ---- files
 
 void hrt_facts_note_log(json_t *facts, const struct hrt_jsonl *log) {
-    const int64_t bytes = hrt_jsonl_bytes(log);
+    const int64_t bytes = hrt_log_jsonl_bytes(log);
     if (bytes < 0) return;
     json_object_set_new(json_object_get(facts, "files"), log->path, json_integer(bytes));
 }

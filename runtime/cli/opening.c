@@ -11,8 +11,8 @@
 
 void hrt_opening_data(const struct hrt_data *data) {
     char train[32], validation[32];
-    hrt_format_count(train, sizeof train, (double)data->train.tokens);
-    hrt_format_count(validation, sizeof validation, (double)data->validation.tokens);
+    hrt_log_format_count(train, sizeof train, (double)data->train.tokens);
+    hrt_log_format_count(validation, sizeof validation, (double)data->validation.tokens);
     printf("data: %s tokens for training, ", train);
     if (data->validation.windows == 0)
         printf("none for validation (the last %g %% of no file has %" PRId64 ")\n",
@@ -38,7 +38,7 @@ void hrt_opening_run(const struct hrt_trainer *trainer) {
     char of_ranks[32] = "";
     if (ranks > 1) {
         printf("ranks: %d on %d node%s, experts: %s\n", ranks, nodes, nodes > 1 ? "s" : "",
-               program->loads ? hrt_policy_of(program) : "none");
+               program->loads ? hrt_log_policy_of(program) : "none");
         snprintf(of_ranks, sizeof of_ranks, "%d ranks x ", ranks);
     }
     if (hrt_device_is_apart(&trainer->state->device))
@@ -46,7 +46,7 @@ void hrt_opening_run(const struct hrt_trainer *trainer) {
     else
         printf("device: cpu (%s), %d thread%s", hk_isa_name(hk_isa()), threads,
                threads > 1 ? "s" : "");
-    printf("%s, %s\n", ranks > 1 ? " a rank" : "", hrt_precision_of(program));
+    printf("%s, %s\n", ranks > 1 ? " a rank" : "", hrt_log_precision_of(program));
     printf("step: %" PRId64 " tokens = %s%" PRId64 " x %" PRId64 " sequences of %" PRId64 "\n",
            trainer->tokens, of_ranks, trainer->iterations, trainer->batch, program->positions);
 }

@@ -12,8 +12,8 @@
 #include "files/files.h"
 #include "runtime/log/layers.h"
 
-bool hrt_jsonl_open(struct hrt_jsonl *log, const char *path, int64_t kept,
-                    struct hrt_error *error) {
+bool hrt_log_jsonl_open(struct hrt_jsonl *log, const char *path, int64_t kept,
+                        struct hrt_error *error) {
     *log = (struct hrt_jsonl){.path = path};
     if (!path) return true;
     const char *why;
@@ -21,7 +21,7 @@ bool hrt_jsonl_open(struct hrt_jsonl *log, const char *path, int64_t kept,
     return log->file || hrt_fail(error, "cannot write '%s': %s", path, why);
 }
 
-int64_t hrt_jsonl_bytes(const struct hrt_jsonl *log) {
+int64_t hrt_log_jsonl_bytes(const struct hrt_jsonl *log) {
     struct stat status;
     if (!log->file || fileno(log->file) < 0 || fstat(fileno(log->file), &status) != 0) return -1;
     return S_ISREG(status.st_mode) ? (int64_t)ftello(log->file) : -1;
@@ -123,15 +123,15 @@ static bool fail_write(struct hrt_jsonl *log, struct hrt_error *error) {
     return false;
 }
 
-void hrt_jsonl_begin(struct hrt_jsonl *log, json_t *run) {
+void hrt_log_jsonl_begin(struct hrt_jsonl *log, json_t *run) {
     if (log->file)
         log->run = run;
     else
         json_decref(run);
 }
 
-bool hrt_jsonl_step(struct hrt_jsonl *log, const struct hrt_step_report *step,
-                    const struct hrt_log_layers *layers, struct hrt_error *error) {
+bool hrt_log_jsonl_step(struct hrt_jsonl *log, const struct hrt_step_report *step,
+                        const struct hrt_log_layers *layers, struct hrt_error *error) {
     if (!log->file) return true;
     const struct hrt_watch *watch = layers->watch;
     json_t *line = line_of(step);
@@ -149,7 +149,7 @@ bool hrt_jsonl_step(struct hrt_jsonl *log, const struct hrt_step_report *step,
     return true;
 }
 
-bool hrt_jsonl_close(struct hrt_jsonl *log, struct hrt_error *error) {
+bool hrt_log_jsonl_close(struct hrt_jsonl *log, struct hrt_error *error) {
     if (!log->file) return true;
     json_decref(log->run);
     FILE *file = log->file;

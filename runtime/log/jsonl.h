@@ -19,13 +19,14 @@ struct hrt_jsonl {
 
 // Opens `path`, which may be a device or a pipe (hf_output), and of a file that is there keeps the first `kept` bytes;
 // NULL: logs nothing.
-bool hrt_jsonl_open(struct hrt_jsonl *log, const char *path, int64_t kept, struct hrt_error *error);
+bool hrt_log_jsonl_open(struct hrt_jsonl *log, const char *path, int64_t kept,
+                        struct hrt_error *error);
 
 // Bytes that the file has; -1: nothing is logged, or not into a file.
-int64_t hrt_jsonl_bytes(const struct hrt_jsonl *log);
+int64_t hrt_log_jsonl_bytes(const struct hrt_jsonl *log);
 
 // The first line's description of its run (hrt_log_of_run); the log owns it.
-void hrt_jsonl_begin(struct hrt_jsonl *log, struct json_t *run);
+void hrt_log_jsonl_begin(struct hrt_jsonl *log, struct json_t *run);
 
 // Layers of a line, besides the numbers of its step; NULL: the line has none.
 struct hrt_log_layers {
@@ -35,10 +36,10 @@ struct hrt_log_layers {
 };
 
 // Writes and flushes one line. On false the log is closed, and later steps are not logged.
-bool hrt_jsonl_step(struct hrt_jsonl *log, const struct hrt_step_report *step,
-                    const struct hrt_log_layers *layers, struct hrt_error *error);
+bool hrt_log_jsonl_step(struct hrt_jsonl *log, const struct hrt_step_report *step,
+                        const struct hrt_log_layers *layers, struct hrt_error *error);
 
 // Closes the file; false when its last bytes could not be written.
-bool hrt_jsonl_close(struct hrt_jsonl *log, struct hrt_error *error);
+bool hrt_log_jsonl_close(struct hrt_jsonl *log, struct hrt_error *error);
 
 #endif

@@ -33,7 +33,7 @@ static bool start(struct hrt_metrics *metrics) {
     return !failed;
 }
 
-bool hrt_metrics_open(struct hrt_metrics *metrics, int port, struct hrt_error *error) {
+bool hrt_log_metrics_open(struct hrt_metrics *metrics, int port, struct hrt_error *error) {
     const char *why;
     *metrics = (struct hrt_metrics){.lock = PTHREAD_MUTEX_INITIALIZER};
     if (!port) return true;
@@ -63,14 +63,14 @@ static void print(FILE *out, const char *tag, const char *help, double value) {
         fprintf(out, "%s\n", isnan(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf");
 }
 
-void hrt_metrics_step(struct hrt_metrics *metrics, const struct hrt_step_report *step, double peak,
-                      const char *program) {
+void hrt_log_metrics_step(struct hrt_metrics *metrics, const struct hrt_step_report *step,
+                          double peak, const char *program) {
     struct hrt_number_of number[HRT_NUMBERS_OF];
     char text[sizeof metrics->text] = "";
     if (!metrics->loopback) return;
     FILE *out = fmemopen(text, sizeof text, "w");
     if (!out) return;
-    const int count = hrt_numbers_of(step, peak, number);
+    const int count = hrt_log_numbers_of(step, peak, number);
     fprintf(out, "# TYPE hecate_run_info gauge\nhecate_run_info{program=\"%s\"} 1\n", program);
     print(out, "step", "steps that are done", (double)step->step);
     for (int i = 0; i < count; i++) print(out, number[i].tag, number[i].help, number[i].value);
@@ -80,7 +80,7 @@ void hrt_metrics_step(struct hrt_metrics *metrics, const struct hrt_step_report 
     pthread_mutex_unlock(&metrics->lock);
 }
 
-void hrt_metrics_close(struct hrt_metrics *metrics) {
+void hrt_log_metrics_close(struct hrt_metrics *metrics) {
     if (!metrics->loopback) return;
     hrt_loopback_stop(metrics->loopback);
     pthread_join(metrics->thread, NULL);

@@ -19,13 +19,13 @@ struct hrt_metrics {
 
 // Answers GET /metrics of 127.0.0.1:port by a thread of its own, which sleeps between requests. Port 0: nothing. False:
 // the port is taken, or may not be used.
-bool hrt_metrics_open(struct hrt_metrics *metrics, int port, struct hrt_error *error);
+bool hrt_log_metrics_open(struct hrt_metrics *metrics, int port, struct hrt_error *error);
 
 // From now on these are the numbers. `peak` as numbers.h; `program` is borrowed for the call.
-void hrt_metrics_step(struct hrt_metrics *metrics, const struct hrt_step_report *step, double peak,
-                      const char *program);
+void hrt_log_metrics_step(struct hrt_metrics *metrics, const struct hrt_step_report *step,
+                          double peak, const char *program);
 
 // Also of a zeroed one.
-void hrt_metrics_close(struct hrt_metrics *metrics);
+void hrt_log_metrics_close(struct hrt_metrics *metrics);
 
 #endif

@@ -18,8 +18,8 @@ static int add_named(const struct hrt_step_report *step, struct hrt_number_of *o
     return count;
 }
 
-int hrt_numbers_of(const struct hrt_step_report *step, double peak,
-                   struct hrt_number_of out[HRT_NUMBERS_OF]) {
+int hrt_log_numbers_of(const struct hrt_step_report *step, double peak,
+                       struct hrt_number_of out[HRT_NUMBERS_OF]) {
     const struct hrt_watch_sums *watched = &step->watched;
     const bool owned = watched->before > 0, ranks = watched->slowest >= 0,
                routers = step->routers.load > 0;

@@ -13,7 +13,7 @@ struct hrt_number_of {
 enum { HRT_NUMBERS_OF = 24 + 2 * HRT_NAMED_LOSSES };
 
 // Those that the step has. `peak`: FLOP/s of all ranks; 0: not known. Returns how many there are.
-int hrt_numbers_of(const struct hrt_step_report *step, double peak,
-                   struct hrt_number_of out[HRT_NUMBERS_OF]);
+int hrt_log_numbers_of(const struct hrt_step_report *step, double peak,
+                       struct hrt_number_of out[HRT_NUMBERS_OF]);
 
 #endif

@@ -12,7 +12,7 @@ enum { LINE_BYTES = 1024 };
 
 static const double redraw_every = 0.05; // Seconds: no eye is faster, and a terminal may be slow.
 
-void hrt_format_count(char *out, size_t out_bytes, double number) {
+void hrt_log_format_count(char *out, size_t out_bytes, double number) {
     static const char *const unit[] = {"", "k", "M", "G", "T"};
     int i = 0;
     for (; number >= 999.5 && i < 4; i++) number /= 1000;
@@ -20,8 +20,8 @@ void hrt_format_count(char *out, size_t out_bytes, double number) {
     snprintf(out, out_bytes, "%.*f%s", decimals, number, unit[i]);
 }
 
-void hrt_progress_start(struct hrt_progress *progress, FILE *out, int64_t steps, int64_t every,
-                        bool experts, bool alone) {
+void hrt_log_progress_start(struct hrt_progress *progress, FILE *out, int64_t steps, int64_t every,
+                            bool experts, bool alone) {
     const char *term = getenv("TERM");
     *progress = (struct hrt_progress){
         .out = out,
@@ -81,14 +81,15 @@ static void add_step(struct line *line, const struct hrt_progress *progress, int
 }
 
 // Numbers are as wide as they mostly are, so that lines stand below each other.
-void hrt_progress_format(char *text, size_t text_bytes, size_t width,
-                         const struct hrt_progress *progress, const struct hrt_step_report *step) {
+void hrt_log_progress_format(char *text, size_t text_bytes, size_t width,
+                             const struct hrt_progress *progress,
+                             const struct hrt_step_report *step) {
     const struct hrt_watch_sums *watched = &step->watched;
     struct line line = begin_line(text, text_bytes, width);
     char rate[32], left[32], memory[32];
-    hrt_format_count(rate, sizeof rate, step->tokens_per_s);
+    hrt_log_format_count(rate, sizeof rate, step->tokens_per_s);
     format_time(left, sizeof left, step->left);
-    hrt_format_count(memory, sizeof memory, watched->memory);
+    hrt_log_format_count(memory, sizeof memory, watched->memory);
     add_step(&line, progress, step->step);
     add(&line, "loss %.4f", step->loss);
     add(&line, "%5s tok/s", rate);
@@ -137,7 +138,7 @@ static void draw(struct hrt_progress *progress, const char *line) {
     progress->unseen = 0;
 }
 
-bool hrt_progress_step(struct hrt_progress *progress, const struct hrt_step_report *step) {
+bool hrt_log_progress_step(struct hrt_progress *progress, const struct hrt_step_report *step) {
     const bool kept = step->evaluated || step->step == progress->steps || step->step == 1;
     progress->unseen += step->seconds;
     const bool due =
@@ -145,9 +146,9 @@ bool hrt_progress_step(struct hrt_progress *progress, const struct hrt_step_repo
     if (!kept && !due) return true;
     char line[LINE_BYTES];
     const size_t width = width_of(progress->out);
-    hrt_progress_format(line, sizeof line, width, progress, step);
+    hrt_log_progress_format(line, sizeof line, width, progress, step);
     draw(progress, line);
-    if (kept) hrt_progress_end_line(progress);
+    if (kept) hrt_log_progress_end_line(progress);
     if (step->evaluated) {
         format_validation(line, sizeof line, width, progress, step);
         fprintf(progress->out, "%s\n", line);
@@ -155,7 +156,7 @@ bool hrt_progress_step(struct hrt_progress *progress, const struct hrt_step_repo
     return fflush(progress->out) == 0;
 }
 
-void hrt_progress_end_line(struct hrt_progress *progress) {
+void hrt_log_progress_end_line(struct hrt_progress *progress) {
     if (progress->dirty) fputc('\n', progress->out);
     progress->dirty = false;
 }

@@ -50,13 +50,13 @@ static json_t *nodes_of(const struct hrt_comm *comm) {
     return nodes;
 }
 
-const char *hrt_policy_of(const struct hrt_program *program) {
+const char *hrt_log_policy_of(const struct hrt_program *program) {
     if (program->movement) return program->movement->policy;
     if (program->owned) return "ep";
     return program->world ? "replicate" : "none";
 }
 
-const char *hrt_precision_of(const struct hrt_program *program) {
+const char *hrt_log_precision_of(const struct hrt_program *program) {
     if (program->precision == HRT_FP64) return "fp64";
     return program->bind_rounded ? "bf16" : "fp32";
 }
@@ -70,12 +70,12 @@ json_t *hrt_log_of_run(const struct hrt_log_run *run) {
         "{s:s s:s s:s s:s s:I s:s s:s s:i s:s s:i s:i s:I s:I s:I s:f}", "program", program->name,
         "version", program->version, "source", program->source, "host", host, "pid",
         (json_int_t)getpid(), "device", trainer->state->device.backend->name, "instructions",
-        run->instructions, "threads", run->threads, "policy", hrt_policy_of(program), "ranks",
+        run->instructions, "threads", run->threads, "policy", hrt_log_policy_of(program), "ranks",
         trainer->comm->size, "nodes", trainer->comm->nodes, "from", (json_int_t)run->from, "steps",
         (json_int_t)trainer->config->train_steps, "tokens", (json_int_t)trainer->tokens,
         "flops_per_token", program->flops_per_token);
     if (!line) return NULL;
-    json_object_set_new(line, "precision", json_string(hrt_precision_of(program)));
+    json_object_set_new(line, "precision", json_string(hrt_log_precision_of(program)));
     if (run->peak > 0) json_object_set_new(line, "peak", json_real(run->peak));
     json_object_set_new(line, "node_of", nodes_of(trainer->comm));
     json_object_set_new(line, "sets", sets_of(program));

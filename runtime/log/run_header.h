@@ -17,10 +17,10 @@ struct hrt_log_run {
 };
 
 // "fssdp", "ep", "replicate"; "none": of one rank.
-const char *hrt_policy_of(const struct hrt_program *program);
+const char *hrt_log_policy_of(const struct hrt_program *program);
 
 // "fp32", "bf16", "fp64".
-const char *hrt_precision_of(const struct hrt_program *program);
+const char *hrt_log_precision_of(const struct hrt_program *program);
 
 // The caller gives it back by json_decref; NULL: out of memory.
 struct json_t *hrt_log_of_run(const struct hrt_log_run *run);

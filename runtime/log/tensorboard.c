@@ -79,8 +79,8 @@ static void begin_event(struct message *m) {
     add_bytes(m, &seconds, sizeof seconds);
 }
 
-bool hrt_tensorboard_open(struct hrt_tensorboard *board, const char *folder,
-                          struct hrt_error *error) {
+bool hrt_log_tensorboard_open(struct hrt_tensorboard *board, const char *folder,
+                              struct hrt_error *error) {
     static const char version[] = "brain.Event:2";
     char host[64] = "";
     const char *why;
@@ -142,13 +142,13 @@ static bool add_routers(struct hrt_tensorboard *board, int64_t step, struct mess
     return true;
 }
 
-bool hrt_tensorboard_step(struct hrt_tensorboard *board, const struct hrt_step_report *step,
-                          const struct hrt_load_counts *routers, double peak,
-                          struct hrt_error *error) {
+bool hrt_log_tensorboard_step(struct hrt_tensorboard *board, const struct hrt_step_report *step,
+                              const struct hrt_load_counts *routers, double peak,
+                              struct hrt_error *error) {
     struct hrt_number_of number[HRT_NUMBERS_OF];
     struct message summary = {.bytes = 0};
     if (!board->file) return true;
-    const int count = hrt_numbers_of(step, peak, number);
+    const int count = hrt_log_numbers_of(step, peak, number);
     for (int i = 0; i < count; i++) {
         if (!add_number(board, step->step, &summary, number[i].tag, number[i].value, error))
             return false;
@@ -157,7 +157,7 @@ bool hrt_tensorboard_step(struct hrt_tensorboard *board, const struct hrt_step_r
     return summary.bytes == 0 || write_event(board, step->step, &summary, error);
 }
 
-bool hrt_tensorboard_close(struct hrt_tensorboard *board, struct hrt_error *error) {
+bool hrt_log_tensorboard_close(struct hrt_tensorboard *board, struct hrt_error *error) {
     FILE *file = board->file;
     board->file = NULL;
     return !file || fclose(file) == 0 ||

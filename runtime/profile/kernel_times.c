@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void hrt_tally_init(struct hrt_tally *tally) {
+void hrt_profile_tally_init(struct hrt_tally *tally) {
     *tally = (struct hrt_tally){.rows = 1};
     tally->row[0] = (struct hrt_tally_row){.section = HRT_SECTION_PASSES, .name = "(more)"};
 }
@@ -32,8 +32,8 @@ static bool is_row(const struct hrt_tally_row *row, enum hrt_section section, co
                   (size_t)(HK_DIMS_MAX - first) * sizeof *row->size) == 0;
 }
 
-int hrt_tally_row_of(struct hrt_tally *tally, enum hrt_section section, const char *name,
-                     const struct hk_work *work) {
+int hrt_profile_tally_row_of(struct hrt_tally *tally, enum hrt_section section, const char *name,
+                             const struct hk_work *work) {
     // Ends: there are more slots than rows.
     uint64_t slot = hash_of(section, name, work) % HRT_TALLY_SLOTS;
     for (; tally->slot[slot]; slot = (slot + 1) % HRT_TALLY_SLOTS) {
@@ -47,13 +47,14 @@ int hrt_tally_row_of(struct hrt_tally *tally, enum hrt_section section, const ch
     return tally->rows++;
 }
 
-int hrt_tally_family(const struct hrt_tally *tally, int row) {
+int hrt_profile_tally_family(const struct hrt_tally *tally, int row) {
     int first = 0;
     while (strcmp(tally->row[first].name, tally->row[row].name) != 0) first++;
     return first;
 }
 
-void hrt_tally_add(struct hrt_tally *tally, int row, const struct hk_work *work, int64_t ns) {
+void hrt_profile_tally_add(struct hrt_tally *tally, int row, const struct hk_work *work,
+                           int64_t ns) {
     struct hrt_tally_row *to = &tally->row[row];
     to->calls++;
     to->ns += ns;
@@ -62,7 +63,7 @@ void hrt_tally_add(struct hrt_tally *tally, int row, const struct hk_work *work,
     to->bytes += work->bytes;
 }
 
-void hrt_tally_clear(struct hrt_tally *tally) {
+void hrt_profile_tally_clear(struct hrt_tally *tally) {
     for (int i = 0; i < tally->rows; i++) {
         struct hrt_tally_row *row = &tally->row[i];
         row->calls = row->ns = 0;
@@ -78,7 +79,8 @@ static int dims_of(const struct hrt_tally_row *row) {
     return dims;
 }
 
-void hrt_tally_shape(char out[HRT_SHAPE_MAX], const struct hrt_tally_row *row, int64_t varying) {
+void hrt_profile_tally_shape(char out[HRT_SHAPE_MAX], const struct hrt_tally_row *row,
+                             int64_t varying) {
     const bool varies = hrt_tally_varies(row);
     const int dims = dims_of(row);
     int used = 0;

@@ -49,25 +49,27 @@ struct hrt_tally {
     int16_t slot[HRT_TALLY_SLOTS]; // Rows by hash; 0: free.
 };
 
-void hrt_tally_init(struct hrt_tally *tally);
+void hrt_profile_tally_init(struct hrt_tally *tally);
 
 // The row of this name and shape; 0 when the table is full.
-int hrt_tally_row_of(struct hrt_tally *tally, enum hrt_section section, const char *name,
-                     const struct hk_work *work);
+int hrt_profile_tally_row_of(struct hrt_tally *tally, enum hrt_section section, const char *name,
+                             const struct hk_work *work);
 
 // The first row with the name of `row`: stands for the name.
-int hrt_tally_family(const struct hrt_tally *tally, int row);
+int hrt_profile_tally_family(const struct hrt_tally *tally, int row);
 
 // Adds a call to `row`.
-void hrt_tally_add(struct hrt_tally *tally, int row, const struct hk_work *work, int64_t ns);
+void hrt_profile_tally_add(struct hrt_tally *tally, int row, const struct hk_work *work,
+                           int64_t ns);
 
 // Forgets what was counted; rows keep their places.
-void hrt_tally_clear(struct hrt_tally *tally);
+void hrt_profile_tally_clear(struct hrt_tally *tally);
 
 // Writes "2048 x 512 x 256" for the sizes of a row; where the first varies its mean, "~510.5 x 64",
 // or the given one (not negative).
 enum { HRT_SHAPE_MAX = 160 };
-void hrt_tally_shape(char out[HRT_SHAPE_MAX], const struct hrt_tally_row *row, int64_t varying);
+void hrt_profile_tally_shape(char out[HRT_SHAPE_MAX], const struct hrt_tally_row *row,
+                             int64_t varying);
 
 static inline bool hrt_tally_varies(const struct hrt_tally_row *row) {
     return row->sizes && row->sizes[0] == '~';

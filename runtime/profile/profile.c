@@ -15,7 +15,7 @@ static bool open_trace(struct hrt_profile *profile, const char *path, struct hrt
     char own[4096];
     snprintf(own, sizeof own, "%s", path);
     if (comm->rank > 0) snprintf(own, sizeof own, "%s.%d", path, comm->rank);
-    return hrt_trace_open(&profile->trace, own, error);
+    return hrt_profile_trace_open(&profile->trace, own, error);
 }
 
 bool hrt_profile_open(struct hrt_profile **profile, const struct hrt_profile_request *request,
@@ -35,7 +35,7 @@ bool hrt_profile_open(struct hrt_profile **profile, const struct hrt_profile_req
         p->waits[HRT_AWAITED_DEVICE] = (struct hrt_waits_of){.now = device->wait, .room = HRT_WHYS};
     p->threads = omp_get_max_threads();
     p->isa = hk_isa_name(hk_isa());
-    hrt_tally_init(&p->tally);
+    hrt_profile_tally_init(&p->tally);
     if (request->trace && !open_trace(p, request->trace, comm, error)) {
         free(p);
         return false;
@@ -44,7 +44,7 @@ bool hrt_profile_open(struct hrt_profile **profile, const struct hrt_profile_req
     if (request->table && program->bind_rounded) p->peak_bf16 = hk_peak_bf16();
     hrt_comm_barrier(comm); // Ranks count the times of their traces from one moment.
     p->trace.zero = hk_clock();
-    if (request->trace && comm->size > 1 && !hrt_lanes_trace_start(&p->trace.lanes, comm)) {
+    if (request->trace && comm->size > 1 && !hrt_profile_lanes_trace_start(&p->trace.lanes, comm)) {
         hrt_profile_close(p);
         return hrt_fail(error, "out of memory");
     }
@@ -57,15 +57,15 @@ static void count_between(struct hrt_profile *p, int next, int64_t now) {
     if (p->phase != HRT_PHASE_FORWARD && p->phase != HRT_PHASE_BACKWARD) return;
     const int64_t ns = now - p->kernel_end;
     const struct hk_work work = {
-        .size = {p->kernel < 0 ? -1 : hrt_tally_family(&p->tally, p->kernel),
-                 next < 0 ? -1 : hrt_tally_family(&p->tally, next)},
+        .size = {p->kernel < 0 ? -1 : hrt_profile_tally_family(&p->tally, p->kernel),
+                 next < 0 ? -1 : hrt_profile_tally_family(&p->tally, next)},
     };
-    const int row =
-        hrt_tally_row_of(&p->tally, HRT_SECTION_BETWEEN, hrt_phase_name(p->phase), &work);
-    hrt_tally_add(&p->tally, row, &work, ns);
+    const int row = hrt_profile_tally_row_of(&p->tally, HRT_SECTION_BETWEEN,
+                                             hrt_profile_phase_name(p->phase), &work);
+    hrt_profile_tally_add(&p->tally, row, &work, ns);
     const struct hrt_trace_event event = {
         .start = p->kernel_end, .ns = ns, .index = (int16_t)row, .kind = HRT_TRACE_KERNEL};
-    if (ns >= HRT_TRACE_BETWEEN_NS) hrt_trace_add(&p->trace, &event);
+    if (ns >= HRT_TRACE_BETWEEN_NS) hrt_profile_trace_add(&p->trace, &event);
 }
 
 static enum hrt_section section_of(enum hrt_phase phase, enum hk_kind kind) {
@@ -79,16 +79,16 @@ static void count_epilogue(struct hrt_profile *p, const struct hk_call *call) {
     struct hk_work work = call->work;
     if (call->epilogue_ns == 0) return;
     work.flops = work.bytes = 0;
-    const int row = hrt_tally_row_of(&p->tally, HRT_SECTION_EPILOGUES, call->name, &work);
-    hrt_tally_add(&p->tally, row, &work, call->epilogue_ns);
+    const int row = hrt_profile_tally_row_of(&p->tally, HRT_SECTION_EPILOGUES, call->name, &work);
+    hrt_profile_tally_add(&p->tally, row, &work, call->epilogue_ns);
 }
 
 void hrt_profile_called(void *context, const struct hk_call *call) {
     struct hrt_profile *p = context;
     const int64_t ns = call->end - call->start;
     const enum hrt_section section = section_of(p->phase, call->work.kind);
-    const int row = hrt_tally_row_of(&p->tally, section, call->name, &call->work);
-    hrt_tally_add(&p->tally, row, &call->work, ns - call->epilogue_ns);
+    const int row = hrt_profile_tally_row_of(&p->tally, section, call->name, &call->work);
+    hrt_profile_tally_add(&p->tally, row, &call->work, ns - call->epilogue_ns);
     count_epilogue(p, call);
     count_between(p, row, call->start);
     p->kernel = row;
@@ -104,7 +104,7 @@ void hrt_profile_called(void *context, const struct hk_call *call) {
         .index = (int16_t)row,
         .kind = HRT_TRACE_KERNEL,
     };
-    hrt_trace_add(&p->trace, &event);
+    hrt_profile_trace_add(&p->trace, &event);
 }
 
 static void begin_phase(struct hrt_profile *p, enum hrt_phase phase, int64_t now) {
@@ -119,12 +119,12 @@ static void end_phase(struct hrt_profile *p, int64_t now) {
     p->phase_ns[p->phase] += ns;
     const struct hrt_trace_event event = {
         .start = p->phase_start, .ns = ns, .index = (int16_t)p->phase, .kind = HRT_TRACE_PHASE};
-    if (p->phase != HRT_PHASE_OTHER) hrt_trace_add(&p->trace, &event);
+    if (p->phase != HRT_PHASE_OTHER) hrt_profile_trace_add(&p->trace, &event);
 }
 
 // The first step touches all memory for the first time: with a second one it is no longer counted.
 static void forget_first(struct hrt_profile *p) {
-    hrt_tally_clear(&p->tally);
+    hrt_profile_tally_clear(&p->tally);
     for (int i = 0; i < HRT_PHASES; i++) p->phase_ns[i] = 0;
     for (int i = 0; i < HRT_AWAITED; i++) memset(p->waits[i].sum, 0, sizeof p->waits[i].sum);
     p->step_ns = p->steps = 0;
@@ -167,13 +167,13 @@ void hrt_profile_end_step_at(struct hrt_profile *p, int64_t now) {
                                           .ns = now - p->step_start,
                                           .number = p->number,
                                           .kind = HRT_TRACE_STEP};
-    hrt_trace_add(&p->trace, &event);
+    hrt_profile_trace_add(&p->trace, &event);
 }
 
 void hrt_profile_saved(struct hrt_profile *profile, int64_t step, int64_t begun) {
     if (!profile) return;
     const struct hrt_trace_save save = {.start = begun, .ns = hk_clock() - begun, .step = step};
-    hrt_trace_add_save(&profile->trace, &save);
+    hrt_profile_trace_add_save(&profile->trace, &save);
 }
 
 void hrt_profile_begin_step(struct hrt_profile *profile, int64_t number) {
@@ -198,7 +198,8 @@ bool hrt_profile_finish(struct hrt_profile *profile, FILE *out, struct hrt_error
     if (profile->table && first) hrt_profile_print(out, profile);
     if (!profile->trace.file) return true;
     struct hrt_trace_written written;
-    if (!hrt_trace_write(&profile->trace, &profile->tally, &profile->process, &written, error))
+    if (!hrt_profile_trace_write(&profile->trace, &profile->tally, &profile->process, &written,
+                                 error))
         return false;
     if (first)
         fprintf(out,
@@ -216,7 +217,8 @@ void hrt_profile_close(struct hrt_profile *profile) {
     struct hrt_trace_written written;
     struct hrt_error ignored; // Something else failed before, and that is what is reported.
     if (profile->trace.file)
-        hrt_trace_write(&profile->trace, &profile->tally, &profile->process, &written, &ignored);
-    hrt_trace_close(&profile->trace);
+        hrt_profile_trace_write(&profile->trace, &profile->tally, &profile->process, &written,
+                                &ignored);
+    hrt_profile_trace_close(&profile->trace);
     free(profile);
 }

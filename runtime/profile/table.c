@@ -99,7 +99,7 @@ static void print_line(FILE *out, const struct hrt_profile *p, const char *name,
 static void shape_of(char out[HRT_SHAPE_MAX], const struct hrt_tally *tally,
                      const struct hrt_tally_row *row) {
     if (row->section != HRT_SECTION_BETWEEN) {
-        hrt_tally_shape(out, row, -1);
+        hrt_profile_tally_shape(out, row, -1);
         return;
     }
     const char *before = row->size[0] < 0 ? "begin" : tally->row[row->size[0]].name;
@@ -214,10 +214,10 @@ void hrt_profile_print(FILE *out, const struct hrt_profile *p) {
     static const enum hrt_phase phases[] = {HRT_PHASE_DATA, HRT_PHASE_RANKS};
     for (int i = 0; i < (p->ranks > 1 ? 2 : 1); i++) {
         const struct sum sum = {.ns = p->phase_ns[phases[i]]};
-        print_line(out, p, hrt_phase_name(phases[i]), &sum);
+        print_line(out, p, hrt_profile_phase_name(phases[i]), &sum);
         rest.ns -= sum.ns;
     }
-    print_line(out, p, hrt_phase_name(HRT_PHASE_OTHER), &rest);
+    print_line(out, p, hrt_profile_phase_name(HRT_PHASE_OTHER), &rest);
     print_line(out, p, "step", &(struct sum){.ns = p->step_ns});
     if (p->ranks > 1) print_waits(out, p, HRT_AWAITED_RANKS, "part of it: waits for ranks");
     print_waits(out, p, HRT_AWAITED_DEVICE, "part of it: waits for device");

@@ -12,7 +12,7 @@
 #include "files/files.h"
 #include "runtime/net/transport.h"
 
-const char *hrt_phase_name(enum hrt_phase phase) {
+const char *hrt_profile_phase_name(enum hrt_phase phase) {
     static const char *const name[] = {
         [HRT_PHASE_OTHER] = "other",      [HRT_PHASE_DATA] = "data",
         [HRT_PHASE_FORWARD] = "forward",  [HRT_PHASE_BACKWARD] = "backward",
@@ -21,39 +21,39 @@ const char *hrt_phase_name(enum hrt_phase phase) {
     return name[phase];
 }
 
-bool hrt_trace_open(struct hrt_trace *trace, const char *path, struct hrt_error *error) {
+bool hrt_profile_trace_open(struct hrt_trace *trace, const char *path, struct hrt_error *error) {
     *trace = (struct hrt_trace){
         .path = strdup(path),
         .event = malloc(HRT_TRACE_EVENTS * sizeof *trace->event),
     };
     if (!trace->path || !trace->event) {
-        hrt_trace_close(trace);
+        hrt_profile_trace_close(trace);
         return hrt_fail(error, "out of memory");
     }
     const char *why;
     trace->file = hf_output(path, &why);
     if (trace->file) return true;
     hrt_fail(error, "cannot write '%s': %s", path, why);
-    hrt_trace_close(trace);
+    hrt_profile_trace_close(trace);
     return false;
 }
 
-void hrt_trace_close(struct hrt_trace *trace) {
+void hrt_profile_trace_close(struct hrt_trace *trace) {
     if (trace->file) fclose(trace->file);
-    hrt_lanes_trace_stop(&trace->lanes);
+    hrt_profile_lanes_trace_stop(&trace->lanes);
     free(trace->path);
     free(trace->event);
     *trace = (struct hrt_trace){0};
 }
 
-void hrt_trace_add(struct hrt_trace *trace, const struct hrt_trace_event *event) {
+void hrt_profile_trace_add(struct hrt_trace *trace, const struct hrt_trace_event *event) {
     if (!trace->file) return;
     struct hrt_trace_event *place = &trace->event[trace->events++ % HRT_TRACE_EVENTS];
     if (trace->events > HRT_TRACE_EVENTS && place->start > trace->lost) trace->lost = place->start;
     *place = *event;
 }
 
-void hrt_trace_add_save(struct hrt_trace *trace, const struct hrt_trace_save *save) {
+void hrt_profile_trace_add_save(struct hrt_trace *trace, const struct hrt_trace_save *save) {
     if (trace->file) trace->save[trace->saves++ % HRT_TRACE_SAVES] = *save;
 }
 
@@ -131,13 +131,13 @@ static json_t *object_of(const struct hrt_trace_event *event, const struct hrt_t
     if (event->kind == HRT_TRACE_STEP) {
         snprintf(name, sizeof name, "step %lld", (long long)event->number);
     } else if (event->kind == HRT_TRACE_PHASE) {
-        snprintf(name, sizeof name, "%s", hrt_phase_name((enum hrt_phase)event->index));
+        snprintf(name, sizeof name, "%s", hrt_profile_phase_name((enum hrt_phase)event->index));
     } else if (event->kind == HRT_TRACE_LINE) {
         snprintf(name, sizeof name, "%s", event->line);
         category = "line";
     } else {
         const struct hrt_tally_row *row = &tally->row[event->index];
-        hrt_tally_shape(shape, row, event->number);
+        hrt_profile_tally_shape(shape, row, event->number);
         if (row->section != HRT_SECTION_BETWEEN)
             snprintf(name, sizeof name, "%s%s%s", row->name, *shape ? " " : "", shape);
         category = category_of(row);
@@ -209,15 +209,16 @@ static json_t *name_of_track(int track, const char *name, int rank) {
 static bool write_lanes(struct hrt_trace *trace, int64_t from, int rank) {
     bool done = true;
     if (!trace->lanes.comm) return true;
-    for (int track = 1; done && hrt_lanes_trace_track(track); track++) {
-        done = write_object(trace, name_of_track(track, hrt_lanes_trace_track(track), rank), false);
+    for (int track = 1; done && hrt_profile_lanes_trace_track(track); track++) {
+        done = write_object(trace, name_of_track(track, hrt_profile_lanes_trace_track(track), rank),
+                            false);
     }
-    hrt_lanes_trace_hold(&trace->lanes);
-    for (int64_t i = 0; done && i < hrt_lanes_trace_held(&trace->lanes); i++) {
-        json_t *object = hrt_lanes_trace_object(&trace->lanes, i, trace->zero, from);
+    hrt_profile_lanes_trace_hold(&trace->lanes);
+    for (int64_t i = 0; done && i < hrt_profile_lanes_trace_held(&trace->lanes); i++) {
+        json_t *object = hrt_profile_lanes_trace_object(&trace->lanes, i, trace->zero, from);
         done = !object || write_object(trace, object, false);
     }
-    hrt_lanes_trace_let_go(&trace->lanes);
+    hrt_profile_lanes_trace_let_go(&trace->lanes);
     return done;
 }
 
@@ -260,9 +261,9 @@ static bool write_all(struct hrt_trace *trace, const struct hrt_tally *tally,
     return done && fputs("\n]}\n", trace->file) != EOF;
 }
 
-bool hrt_trace_write(struct hrt_trace *trace, const struct hrt_tally *tally,
-                     const struct hrt_trace_process *process, struct hrt_trace_written *written,
-                     struct hrt_error *error) {
+bool hrt_profile_trace_write(struct hrt_trace *trace, const struct hrt_tally *tally,
+                             const struct hrt_trace_process *process,
+                             struct hrt_trace_written *written, struct hrt_error *error) {
     *written = (struct hrt_trace_written){0};
     const bool dumped = write_all(trace, tally, process, written);
     const bool flushed = dumped && fflush(trace->file) == 0;

@@ -57,23 +57,23 @@ struct hrt_trace_written { // The contents of the file.
 };
 
 // Creates or truncates `path` and allocates the ring.
-bool hrt_trace_open(struct hrt_trace *trace, const char *path, struct hrt_error *error);
+bool hrt_profile_trace_open(struct hrt_trace *trace, const char *path, struct hrt_error *error);
 
 // Nothing when closed.
-void hrt_trace_add(struct hrt_trace *trace, const struct hrt_trace_event *event);
+void hrt_profile_trace_add(struct hrt_trace *trace, const struct hrt_trace_event *event);
 
 // The same, of a checkpoint.
-void hrt_trace_add_save(struct hrt_trace *trace, const struct hrt_trace_save *save);
+void hrt_profile_trace_add_save(struct hrt_trace *trace, const struct hrt_trace_save *save);
 
 // Writes and closes the file. `tally` has the rows that events name.
-bool hrt_trace_write(struct hrt_trace *trace, const struct hrt_tally *tally,
-                     const struct hrt_trace_process *process, struct hrt_trace_written *written,
-                     struct hrt_error *error);
+bool hrt_profile_trace_write(struct hrt_trace *trace, const struct hrt_tally *tally,
+                             const struct hrt_trace_process *process,
+                             struct hrt_trace_written *written, struct hrt_error *error);
 
 // Closes the file as it is, frees the ring.
-void hrt_trace_close(struct hrt_trace *trace);
+void hrt_profile_trace_close(struct hrt_trace *trace);
 
 // "forward", ...
-const char *hrt_phase_name(enum hrt_phase phase);
+const char *hrt_profile_phase_name(enum hrt_phase phase);
 
 #endif

@@ -18,7 +18,7 @@ struct hrt_lanes_event {
     int16_t lane, kind;
 };
 
-const char *hrt_lanes_trace_track(int track) {
+const char *hrt_profile_lanes_trace_track(int track) {
     static const char *const name[HRT_LANES] = {
         [HRT_LANE_COUNTS] = "counts",         [HRT_LANE_ROWS] = "rows",
         [HRT_LANE_GATHER] = "gather experts", [HRT_LANE_ADDED] = "gather added experts",
@@ -66,7 +66,7 @@ static void list_ended(void *context, int lane, const struct hrt_steps *steps) {
     pthread_mutex_unlock(&trace->lock);
 }
 
-bool hrt_lanes_trace_start(struct hrt_lanes_trace *trace, struct hrt_comm *comm) {
+bool hrt_profile_lanes_trace_start(struct hrt_lanes_trace *trace, struct hrt_comm *comm) {
     *trace = (struct hrt_lanes_trace){
         .comm = comm,
         .watch = {list_ended, trace},
@@ -76,14 +76,14 @@ bool hrt_lanes_trace_start(struct hrt_lanes_trace *trace, struct hrt_comm *comm)
         .free = calloc(HRT_LANES, sizeof *trace->free),
     };
     if (!trace->event || !trace->messages || !trace->free) {
-        hrt_lanes_trace_stop(trace);
+        hrt_profile_lanes_trace_stop(trace);
         return false;
     }
     __atomic_store_n(&comm->lists, &trace->watch, __ATOMIC_RELEASE);
     return true;
 }
 
-void hrt_lanes_trace_stop(struct hrt_lanes_trace *trace) {
+void hrt_profile_lanes_trace_stop(struct hrt_lanes_trace *trace) {
     if (!trace->comm) return;
     __atomic_store_n(&trace->comm->lists, NULL, __ATOMIC_RELEASE);
     free(trace->event);
@@ -92,21 +92,21 @@ void hrt_lanes_trace_stop(struct hrt_lanes_trace *trace) {
     *trace = (struct hrt_lanes_trace){0};
 }
 
-void hrt_lanes_trace_hold(struct hrt_lanes_trace *trace) {
+void hrt_profile_lanes_trace_hold(struct hrt_lanes_trace *trace) {
     if (trace->comm) pthread_mutex_lock(&trace->lock);
 }
 
-void hrt_lanes_trace_let_go(struct hrt_lanes_trace *trace) {
+void hrt_profile_lanes_trace_let_go(struct hrt_lanes_trace *trace) {
     if (trace->comm) pthread_mutex_unlock(&trace->lock);
 }
 
-int64_t hrt_lanes_trace_held(const struct hrt_lanes_trace *trace) {
+int64_t hrt_profile_lanes_trace_held(const struct hrt_lanes_trace *trace) {
     return trace->events < HRT_LANES_EVENTS ? trace->events : HRT_LANES_EVENTS;
 }
 
 static json_t *list_object(const struct hrt_lanes_event *event, double start, double took,
                            int rank) {
-    const char *name = hrt_lanes_trace_track(event->lane + 1);
+    const char *name = hrt_profile_lanes_trace_track(event->lane + 1);
     const int64_t late = event->heard > event->start ? event->heard - event->start : 0;
     return json_pack("{s:s s:s s:s s:f s:f s:i s:i s:{s:f s:f}}", "name", name, "cat", "lane", "ph",
                      "X", "ts", start, "dur", took, "pid", rank, "tid", event->lane + 1, "args",
@@ -127,9 +127,9 @@ static json_t *arrow_object(const struct hrt_lanes_event *event, double start, d
     return arrow;
 }
 
-json_t *hrt_lanes_trace_object(const struct hrt_lanes_trace *trace, int64_t index, int64_t zero,
-                               int64_t from) {
-    const int64_t oldest = trace->events - hrt_lanes_trace_held(trace);
+json_t *hrt_profile_lanes_trace_object(const struct hrt_lanes_trace *trace, int64_t index,
+                                       int64_t zero, int64_t from) {
+    const int64_t oldest = trace->events - hrt_profile_lanes_trace_held(trace);
     const struct hrt_lanes_event *event = &trace->event[(oldest + index) % HRT_LANES_EVENTS];
     const double start = 1e-3 * (double)(event->start - zero),
                  took = 1e-3 * (double)(event->end - event->start);

@@ -25,22 +25,22 @@ struct hrt_lanes_trace {
     int64_t *free;                 // [lanes] when the list before had ended.
 };
 
-// Holds what ends on the lanes of `comm` from now on, until hrt_lanes_trace_stop. False: no memory.
-bool hrt_lanes_trace_start(struct hrt_lanes_trace *trace, struct hrt_comm *comm);
+// Holds what ends on the lanes of `comm` from now on, until hrt_profile_lanes_trace_stop. False: no memory.
+bool hrt_profile_lanes_trace_start(struct hrt_lanes_trace *trace, struct hrt_comm *comm);
 
 // No list may end meanwhile. Also of a zeroed one.
-void hrt_lanes_trace_stop(struct hrt_lanes_trace *trace);
+void hrt_profile_lanes_trace_stop(struct hrt_lanes_trace *trace);
 
 // How many events are held, and number `index` of them for the trace format, times counted from `zero`; NULL: it began
 // before `from`, or there is no memory. The caller gives it back by json_decref. Not while one is added: between hold
 // and let_go.
-void hrt_lanes_trace_hold(struct hrt_lanes_trace *trace);
-void hrt_lanes_trace_let_go(struct hrt_lanes_trace *trace);
-int64_t hrt_lanes_trace_held(const struct hrt_lanes_trace *trace);
-struct json_t *hrt_lanes_trace_object(const struct hrt_lanes_trace *trace, int64_t index,
-                                      int64_t zero, int64_t from);
+void hrt_profile_lanes_trace_hold(struct hrt_lanes_trace *trace);
+void hrt_profile_lanes_trace_let_go(struct hrt_lanes_trace *trace);
+int64_t hrt_profile_lanes_trace_held(const struct hrt_lanes_trace *trace);
+struct json_t *hrt_profile_lanes_trace_object(const struct hrt_lanes_trace *trace, int64_t index,
+                                              int64_t zero, int64_t from);
 
 // The name of track number `track`, from 1 on; NULL: there is none.
-const char *hrt_lanes_trace_track(int track);
+const char *hrt_profile_lanes_trace_track(int track);
 
 #endif

@@ -140,14 +140,14 @@ static void set_zipf(struct hrt_route *route, uint64_t seed, double exponent) {
             route->popularity[e] = route->popularity[other];
             route->popularity[other] = pow((double)(e + 1), -exponent);
         }
-        hrt_spread_masses(layer->mass, route->popularity, layer->spread);
+        hrt_route_spread_masses(layer->mass, route->popularity, layer->spread);
     }
 }
 
 // The popularity of the experts in a step of the trace, summed over devices and microbatches.
 static bool read_trace(struct hrt_route *route, int64_t step, struct hrt_error *error) {
     const struct hrt_loads_shape shape = route->trace.shape;
-    if (!hrt_loads_file_read(&route->trace, step, error)) return false;
+    if (!hrt_route_loads_file_read(&route->trace, step, error)) return false;
     const size_t groups = (size_t)shape.devices * shape.microbatches;
     for (int i = 0; i < route->layers; i++) {
         struct hrt_route_layer *layer = &route->layer[i];
@@ -157,7 +157,7 @@ static bool read_trace(struct hrt_route *route, int64_t step, struct hrt_error *
             route->popularity[e] = 0;
             for (size_t g = 0; g < groups; g++) route->popularity[e] += row[g * shape.experts + e];
         }
-        hrt_spread_masses(layer->mass, route->popularity, layer->spread);
+        hrt_route_spread_masses(layer->mass, route->popularity, layer->spread);
     }
     return true;
 }
@@ -186,9 +186,9 @@ static int64_t sequences_of(const struct hrt_route *route, int64_t steps) {
 static bool open_ids(struct hrt_route *route, const char *path, int64_t steps,
                      struct hrt_error *error) {
     const int64_t needed = sequences_of(route, steps);
-    if (!hrt_ids_file_shape(&route->ids, path, route->program->positions, route->layers,
-                            route->shape, error) ||
-        !hrt_ids_file_open(&route->ids, error))
+    if (!hrt_route_ids_file_shape(&route->ids, path, route->program->positions, route->layers,
+                                  route->shape, error) ||
+        !hrt_route_ids_file_open(&route->ids, error))
         return false;
     if (route->ids.sequences >= needed) return true;
     return hrt_fail(error, "'%s' has %" PRId64 " sequences, this run takes %" PRId64, path,
@@ -210,7 +210,7 @@ static bool open_route(struct hrt_route *route, const struct hrt_route_request *
         return true;
     case HRT_ROUTE_TRACE:
         return check_equal_layers(route, "--route trace", error) &&
-               hrt_loads_file_open(&route->trace, rest, route->shape[0].experts, error);
+               hrt_route_loads_file_open(&route->trace, rest, route->shape[0].experts, error);
     case HRT_ROUTE_IDS:
         return open_ids(route, rest, request->steps, error);
     }
@@ -236,8 +236,8 @@ static bool open_record_loads(struct hrt_route *route, const char *path, struct 
     route->records_loads = true;
     if (!goes_on) route->loads_begun = route->from;
     if (route->comm->rank != 0) return true;
-    return goes_on ? hrt_loads_file_go_on(&route->loads, path, shape, error)
-                   : hrt_loads_file_create(&route->loads, path, shape, error);
+    return goes_on ? hrt_route_loads_file_go_on(&route->loads, path, shape, error)
+                   : hrt_route_loads_file_create(&route->loads, path, shape, error);
 }
 
 // The first rank makes the file, then the others open it.
@@ -250,13 +250,13 @@ static bool open_record_ids(struct hrt_route *route, const char *path, int64_t s
                               UINT32_MAX);
     route->records_ids = true;
     if (!goes_on) route->ids_begun = route->from;
-    if (!hrt_ids_file_shape(&route->record, path, route->program->positions, route->layers,
-                            route->shape, error) ||
-        (first && !(goes_on ? hrt_ids_file_go_on(&route->record, route->drawn, error)
-                            : hrt_ids_file_create(&route->record, true, error))))
+    if (!hrt_route_ids_file_shape(&route->record, path, route->program->positions, route->layers,
+                                  route->shape, error) ||
+        (first && !(goes_on ? hrt_route_ids_file_go_on(&route->record, route->drawn, error)
+                            : hrt_route_ids_file_create(&route->record, true, error))))
         return false;
     hrt_comm_barrier(route->comm);
-    return first || hrt_ids_file_create(&route->record, false, error);
+    return first || hrt_route_ids_file_create(&route->record, false, error);
 }
 
 bool hrt_route_open(struct hrt_route *route, const struct hrt_route_request *request,
@@ -298,13 +298,13 @@ static bool fill_ids(struct hrt_route *route, int64_t first, struct hrt_error *e
     for (int64_t n = 0; n < route->batch; n++) {
         int32_t *const *ids = ids_of(route, n);
         if (route->kind == HRT_ROUTE_IDS) {
-            if (!hrt_ids_file_read(&route->ids, first + n, ids, error)) return false;
+            if (!hrt_route_ids_file_read(&route->ids, first + n, ids, error)) return false;
             continue;
         }
         for (int i = 0; i < route->layers; i++) {
             const struct hrt_route_layer *layer = &route->layer[i];
-            hrt_spread_sequence(ids[i], layer->mass, layer->spread, layer->stream,
-                                (uint64_t)(first + n), route->order);
+            hrt_route_spread_sequence(ids[i], layer->mass, layer->spread, layer->stream,
+                                      (uint64_t)(first + n), route->order);
         }
     }
     return true;
@@ -359,7 +359,7 @@ void hrt_route_record(struct hrt_route *route, int64_t iteration, int64_t first)
     }
     for (int64_t n = 0; route->records_ids && !route->lost_ids && n < route->batch; n++) {
         const int32_t *const *ids = (const int32_t *const *)ids_of(route, n);
-        if (!hrt_ids_file_write(&route->record, first + n, ids, &error))
+        if (!hrt_route_ids_file_write(&route->record, first + n, ids, &error))
             lose(route, &route->lost_ids, &error);
     }
 }
@@ -375,7 +375,7 @@ void hrt_route_end_step(struct hrt_route *route) {
         if (writes) route->loads.row[i] = (uint16_t)route->count[i];
         route->count[i] = 0;
     }
-    if (writes && !hrt_loads_file_append(&route->loads, &error))
+    if (writes && !hrt_route_loads_file_append(&route->loads, &error))
         lose(route, &route->lost_loads, &error);
 }
 
@@ -386,21 +386,21 @@ void hrt_route_finish(struct hrt_route *route) {
     hrt_comm_all_reduce(route->comm, lost, 2, HRT_INT64); // Every rank has written its sequences.
     if (route->comm->rank != 0) return;
     if (route->records_ids && !lost[0] &&
-        (!hrt_ids_file_finish(&route->record, sequences_of(route, route->steps), &error) ||
-         !hrt_ids_file_close(&route->record, &error)))
+        (!hrt_route_ids_file_finish(&route->record, sequences_of(route, route->steps), &error) ||
+         !hrt_route_ids_file_close(&route->record, &error)))
         lose(route, &route->lost_ids, &error);
     if (route->records_loads && !lost[1] &&
-        (!hrt_loads_file_finish(&route->loads, &error) ||
-         !hrt_loads_file_close(&route->loads, &error)))
+        (!hrt_route_loads_file_finish(&route->loads, &error) ||
+         !hrt_route_loads_file_close(&route->loads, &error)))
         lose(route, &route->lost_loads, &error);
 }
 
 void hrt_route_close(struct hrt_route *route) {
     struct hrt_error ignored; // The records are finished, or something else has failed before.
-    hrt_ids_file_close(&route->ids, &ignored);
-    hrt_ids_file_close(&route->record, &ignored);
-    hrt_loads_file_close(&route->trace, &ignored);
-    hrt_loads_file_close(&route->loads, &ignored);
+    hrt_route_ids_file_close(&route->ids, &ignored);
+    hrt_route_ids_file_close(&route->record, &ignored);
+    hrt_route_loads_file_close(&route->trace, &ignored);
+    hrt_route_loads_file_close(&route->loads, &ignored);
     for (int i = 0; i < route->layers; i++) {
         free(route->layer[i].mass);
         free(route->layer[i].count);

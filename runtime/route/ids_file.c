@@ -18,8 +18,9 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files of ids are litt
 static const char magic[8] = {'H', 'R', 'O', 'U', 'T', 'E', '1', '\n'};
 enum { SEQUENCES_AT = sizeof magic, WORDS_BEFORE_LAYERS = 3 };
 
-bool hrt_ids_file_shape(struct hrt_ids_file *file, const char *path, int64_t positions, int layers,
-                        const struct hrt_ids_layer *layer, struct hrt_error *error) {
+bool hrt_route_ids_file_shape(struct hrt_ids_file *file, const char *path, int64_t positions,
+                              int layers, const struct hrt_ids_layer *layer,
+                              struct hrt_error *error) {
     *file = (struct hrt_ids_file){
         .path = path, .fd = -1, .positions = positions, .layers = layers, .layer = layer};
     for (int i = 0; i < layers; i++)
@@ -50,7 +51,7 @@ static bool check_layers(const struct hrt_ids_file *file, const uint32_t *word,
 
 static bool check_size(const struct hrt_ids_file *file, struct hrt_error *error) {
     struct stat status;
-    if (fstat(file->fd, &status) != 0) return hrt_file_fail(file->path, "read", error);
+    if (fstat(file->fd, &status) != 0) return hrt_route_file_fail(file->path, "read", error);
     const int64_t want = (int64_t)file->head_bytes + file->sequences * (int64_t)file->record_bytes;
     if (status.st_size == want) return true;
     return hrt_fail(error,
@@ -63,11 +64,12 @@ static bool check_size(const struct hrt_ids_file *file, struct hrt_error *error)
 static bool read_head(struct hrt_ids_file *file, bool whole, struct hrt_error *error) {
     char text[sizeof magic];
     uint32_t word[WORDS_BEFORE_LAYERS];
-    if (!hrt_file_read(file->fd, text, sizeof text, 0) || memcmp(text, magic, sizeof text) != 0)
+    if (!hrt_route_file_read(file->fd, text, sizeof text, 0) ||
+        memcmp(text, magic, sizeof text) != 0)
         return hrt_fail(error, "'%s' is no file of expert ids: it does not begin with HROUTE1",
                         file->path);
-    if (!hrt_file_read(file->fd, word, sizeof word, sizeof magic))
-        return hrt_file_fail(file->path, "read", error);
+    if (!hrt_route_file_read(file->fd, word, sizeof word, sizeof magic))
+        return hrt_route_file_fail(file->path, "read", error);
     if (whole && word[0] == 0)
         return hrt_fail(error, "'%s' is unfinished: the run that recorded it did not end",
                         file->path);
@@ -78,14 +80,14 @@ static bool read_head(struct hrt_ids_file *file, bool whole, struct hrt_error *e
     uint32_t *layer = malloc(file->head_bytes);
     if (!layer) return hrt_fail(error, "out of memory");
     const size_t at = sizeof magic + sizeof word;
-    bool read = hrt_file_read(file->fd, layer, file->head_bytes - at, (int64_t)at) ||
-                hrt_file_fail(file->path, "read", error);
+    bool read = hrt_route_file_read(file->fd, layer, file->head_bytes - at, (int64_t)at) ||
+                hrt_route_file_fail(file->path, "read", error);
     read = read && check_layers(file, layer, error) && (!whole || check_size(file, error));
     free(layer);
     return read;
 }
 
-bool hrt_ids_file_open(struct hrt_ids_file *file, struct hrt_error *error) {
+bool hrt_route_ids_file_open(struct hrt_ids_file *file, struct hrt_error *error) {
     const char *why;
     file->fd = hf_open_input(file->path, false, &why);
     if (file->fd < 0) return hrt_fail(error, "cannot open '%s': %s", file->path, why);
@@ -102,34 +104,35 @@ static bool reopen(struct hrt_ids_file *file, int64_t bytes, struct hrt_error *e
     if (file->fd < 0) return hrt_fail(error, "cannot write '%s': %s", file->path, why);
     if (!known || status.st_size < bytes)
         return hrt_fail(error, "'%s' cannot go on: it ends before the checkpoint", file->path);
-    return ftruncate(file->fd, bytes) == 0 || hrt_file_fail(file->path, "write", error);
+    return ftruncate(file->fd, bytes) == 0 || hrt_route_file_fail(file->path, "write", error);
 }
 
-bool hrt_ids_file_go_on(struct hrt_ids_file *file, int64_t sequences, struct hrt_error *error) {
+bool hrt_route_ids_file_go_on(struct hrt_ids_file *file, int64_t sequences,
+                              struct hrt_error *error) {
     const char *why;
     const int64_t bytes = (int64_t)file->head_bytes + sequences * (int64_t)file->record_bytes;
     file->created = true;
     file->fd = hf_open_input(file->path, false, &why);
     if (file->fd < 0) return hrt_fail(error, "'%s' cannot go on with the run: %s", file->path, why);
     return read_head(file, false, error) && reopen(file, bytes, error) &&
-           hrt_ids_file_finish(file, 0, error);
+           hrt_route_ids_file_finish(file, 0, error);
 }
 
-bool hrt_ids_file_create(struct hrt_ids_file *file, bool create, struct hrt_error *error) {
+bool hrt_route_ids_file_create(struct hrt_ids_file *file, bool create, struct hrt_error *error) {
     file->created = create;
     const char *why;
     file->fd = hf_open_output(file->path, create ? O_CREAT | O_TRUNC : 0, &why);
     if (file->fd < 0) return hrt_fail(error, "cannot write '%s': %s", file->path, why);
     if (!create) return true;
     const uint32_t word[] = {0, (uint32_t)file->positions, (uint32_t)file->layers};
-    bool written = hrt_file_write(file->fd, magic, sizeof magic, 0) &&
-                   hrt_file_write(file->fd, word, sizeof word, sizeof magic);
+    bool written = hrt_route_file_write(file->fd, magic, sizeof magic, 0) &&
+                   hrt_route_file_write(file->fd, word, sizeof word, sizeof magic);
     for (int i = 0; i < file->layers; i++) {
         const uint32_t layer[] = {(uint32_t)file->layer[i].experts, (uint32_t)file->layer[i].topk};
         const size_t at = sizeof magic + sizeof word + (size_t)i * sizeof layer;
-        written = written && hrt_file_write(file->fd, layer, sizeof layer, (int64_t)at);
+        written = written && hrt_route_file_write(file->fd, layer, sizeof layer, (int64_t)at);
     }
-    return written || hrt_file_fail(file->path, "write", error);
+    return written || hrt_route_file_fail(file->path, "write", error);
 }
 
 static int64_t record_at(const struct hrt_ids_file *file, int64_t sequence) {
@@ -164,13 +167,13 @@ static bool check_record(const struct hrt_ids_file *file, int64_t sequence,
     return true;
 }
 
-bool hrt_ids_file_read(struct hrt_ids_file *file, int64_t sequence, int32_t *const *ids,
-                       struct hrt_error *error) {
+bool hrt_route_ids_file_read(struct hrt_ids_file *file, int64_t sequence, int32_t *const *ids,
+                             struct hrt_error *error) {
     if (sequence >= file->sequences)
         return hrt_fail(error, "'%s' has %" PRId64 " sequences, and sequence %" PRId64 " is needed",
                         file->path, file->sequences, sequence);
-    if (!hrt_file_read(file->fd, file->record, file->record_bytes, record_at(file, sequence)))
-        return hrt_file_fail(file->path, "read", error);
+    if (!hrt_route_file_read(file->fd, file->record, file->record_bytes, record_at(file, sequence)))
+        return hrt_route_file_fail(file->path, "read", error);
     if (!check_record(file, sequence, error)) return false;
     const uint16_t *from = file->record;
     for (int i = 0; i < file->layers; i++) {
@@ -180,27 +183,29 @@ bool hrt_ids_file_read(struct hrt_ids_file *file, int64_t sequence, int32_t *con
     return true;
 }
 
-bool hrt_ids_file_write(struct hrt_ids_file *file, int64_t sequence, const int32_t *const *ids,
-                        struct hrt_error *error) {
+bool hrt_route_ids_file_write(struct hrt_ids_file *file, int64_t sequence,
+                              const int32_t *const *ids, struct hrt_error *error) {
     uint16_t *to = file->record;
     for (int i = 0; i < file->layers; i++) {
         const int64_t count = file->positions * file->layer[i].topk;
         for (int64_t k = 0; k < count; k++) *to++ = (uint16_t)ids[i][k];
     }
-    return hrt_file_write(file->fd, file->record, file->record_bytes, record_at(file, sequence)) ||
-           hrt_file_fail(file->path, "write", error);
+    return hrt_route_file_write(file->fd, file->record, file->record_bytes,
+                                record_at(file, sequence)) ||
+           hrt_route_file_fail(file->path, "write", error);
 }
 
-bool hrt_ids_file_finish(struct hrt_ids_file *file, int64_t sequences, struct hrt_error *error) {
+bool hrt_route_ids_file_finish(struct hrt_ids_file *file, int64_t sequences,
+                               struct hrt_error *error) {
     const uint32_t word = (uint32_t)sequences;
-    return hrt_file_write(file->fd, &word, sizeof word, SEQUENCES_AT) ||
-           hrt_file_fail(file->path, "write", error);
+    return hrt_route_file_write(file->fd, &word, sizeof word, SEQUENCES_AT) ||
+           hrt_route_file_fail(file->path, "write", error);
 }
 
-bool hrt_ids_file_close(struct hrt_ids_file *file, struct hrt_error *error) {
+bool hrt_route_ids_file_close(struct hrt_ids_file *file, struct hrt_error *error) {
     const int fd = file->record ? file->fd : -1; // A zeroed struct has no descriptor.
     const char *path = file->path;
     free(file->record);
     *file = (struct hrt_ids_file){.fd = -1};
-    return fd < 0 || close(fd) == 0 || hrt_file_fail(path, "write", error);
+    return fd < 0 || close(fd) == 0 || hrt_route_file_fail(path, "write", error);
 }

@@ -50,11 +50,11 @@ static bool fail_magic(const struct hrt_loads_file *file, const char *text,
 static bool read_head(struct hrt_loads_file *file, int64_t experts, struct hrt_error *error) {
     char text[sizeof magic] = {0};
     struct stat status;
-    const bool read = hrt_file_read(file->fd, text, sizeof text, 0);
+    const bool read = hrt_route_file_read(file->fd, text, sizeof text, 0);
     if (!read || memcmp(text, magic, sizeof text) != 0) return fail_magic(file, text, error);
-    if (!hrt_file_read(file->fd, &file->shape, sizeof file->shape, sizeof magic) ||
+    if (!hrt_route_file_read(file->fd, &file->shape, sizeof file->shape, sizeof magic) ||
         fstat(file->fd, &status) != 0)
-        return hrt_file_fail(file->path, "read", error);
+        return hrt_route_file_fail(file->path, "read", error);
     if (file->shape.iterations == 0)
         return hrt_fail(error, "'%s' is unfinished: the run that recorded it did not end",
                         file->path);
@@ -72,8 +72,8 @@ static bool read_head(struct hrt_loads_file *file, int64_t experts, struct hrt_e
                     file->path, file->shape.iterations, file->row_bytes, rows);
 }
 
-bool hrt_loads_file_open(struct hrt_loads_file *file, const char *path, int64_t experts,
-                         struct hrt_error *error) {
+bool hrt_route_loads_file_open(struct hrt_loads_file *file, const char *path, int64_t experts,
+                               struct hrt_error *error) {
     const char *why;
     *file = (struct hrt_loads_file){.path = path, .fd = hf_open_input(path, false, &why)};
     if (file->fd < 0) {
@@ -87,14 +87,15 @@ static int64_t row_at(const struct hrt_loads_file *file, uint32_t iteration) {
     return HEAD_BYTES + (int64_t)iteration * (int64_t)file->row_bytes;
 }
 
-bool hrt_loads_file_read(struct hrt_loads_file *file, int64_t iteration, struct hrt_error *error) {
+bool hrt_route_loads_file_read(struct hrt_loads_file *file, int64_t iteration,
+                               struct hrt_error *error) {
     const uint32_t wanted = (uint32_t)(iteration % file->shape.iterations);
-    return hrt_file_read(file->fd, file->row, file->row_bytes, row_at(file, wanted)) ||
-           hrt_file_fail(file->path, "read", error);
+    return hrt_route_file_read(file->fd, file->row, file->row_bytes, row_at(file, wanted)) ||
+           hrt_route_file_fail(file->path, "read", error);
 }
 
-bool hrt_loads_file_create(struct hrt_loads_file *file, const char *path,
-                           struct hrt_loads_shape shape, struct hrt_error *error) {
+bool hrt_route_loads_file_create(struct hrt_loads_file *file, const char *path,
+                                 struct hrt_loads_shape shape, struct hrt_error *error) {
     const char *why;
     shape.iterations = 0;
     *file = (struct hrt_loads_file){
@@ -107,9 +108,9 @@ bool hrt_loads_file_create(struct hrt_loads_file *file, const char *path,
         return hrt_fail(error, "cannot write '%s': %s", path, why);
     }
     if (!measure_row(file, error) || !take_row(file, error)) return false;
-    return (hrt_file_write(file->fd, magic, sizeof magic, 0) &&
-            hrt_file_write(file->fd, &shape, sizeof shape, sizeof magic)) ||
-           hrt_file_fail(path, "write", error);
+    return (hrt_route_file_write(file->fd, magic, sizeof magic, 0) &&
+            hrt_route_file_write(file->fd, &shape, sizeof shape, sizeof magic)) ||
+           hrt_route_file_fail(path, "write", error);
 }
 
 // Whether the file that is there begins as it would, but for its number of iterations, and is long enough.
@@ -121,8 +122,8 @@ static bool check_begin(const char *path, struct hrt_loads_shape shape, int64_t 
     struct stat status;
     const int fd = hf_open_input(path, false, &why);
     if (fd < 0) return hrt_fail(error, "'%s' cannot go on with the run: %s", path, why);
-    const bool read = hrt_file_read(fd, text, sizeof text, 0) &&
-                      hrt_file_read(fd, &there, sizeof there, sizeof magic) &&
+    const bool read = hrt_route_file_read(fd, text, sizeof text, 0) &&
+                      hrt_route_file_read(fd, &there, sizeof there, sizeof magic) &&
                       fstat(fd, &status) == 0;
     close(fd);
     there.iterations = shape.iterations;
@@ -132,8 +133,8 @@ static bool check_begin(const char *path, struct hrt_loads_shape shape, int64_t 
            hrt_fail(error, "'%s' cannot go on: it ends before the checkpoint", path);
 }
 
-bool hrt_loads_file_go_on(struct hrt_loads_file *file, const char *path,
-                          struct hrt_loads_shape shape, struct hrt_error *error) {
+bool hrt_route_loads_file_go_on(struct hrt_loads_file *file, const char *path,
+                                struct hrt_loads_shape shape, struct hrt_error *error) {
     const char *why;
     *file = (struct hrt_loads_file){.path = path, .fd = -1, .shape = shape};
     if (!measure_row(file, error) ||
@@ -147,26 +148,27 @@ bool hrt_loads_file_go_on(struct hrt_loads_file *file, const char *path,
     shape.iterations = 0;
     if (!take_row(file, error)) return false;
     return (ftruncate(file->fd, row_at(file, file->shape.iterations)) == 0 &&
-            hrt_file_write(file->fd, &shape, sizeof shape, sizeof magic)) ||
-           hrt_file_fail(path, "write", error);
+            hrt_route_file_write(file->fd, &shape, sizeof shape, sizeof magic)) ||
+           hrt_route_file_fail(path, "write", error);
 }
 
-bool hrt_loads_file_append(struct hrt_loads_file *file, struct hrt_error *error) {
-    if (!hrt_file_write(file->fd, file->row, file->row_bytes, row_at(file, file->shape.iterations)))
-        return hrt_file_fail(file->path, "write", error);
+bool hrt_route_loads_file_append(struct hrt_loads_file *file, struct hrt_error *error) {
+    if (!hrt_route_file_write(file->fd, file->row, file->row_bytes,
+                              row_at(file, file->shape.iterations)))
+        return hrt_route_file_fail(file->path, "write", error);
     file->shape.iterations++;
     return true;
 }
 
-bool hrt_loads_file_finish(struct hrt_loads_file *file, struct hrt_error *error) {
-    return hrt_file_write(file->fd, &file->shape, sizeof file->shape, sizeof magic) ||
-           hrt_file_fail(file->path, "write", error);
+bool hrt_route_loads_file_finish(struct hrt_loads_file *file, struct hrt_error *error) {
+    return hrt_route_file_write(file->fd, &file->shape, sizeof file->shape, sizeof magic) ||
+           hrt_route_file_fail(file->path, "write", error);
 }
 
-bool hrt_loads_file_close(struct hrt_loads_file *file, struct hrt_error *error) {
+bool hrt_route_loads_file_close(struct hrt_loads_file *file, struct hrt_error *error) {
     const struct hrt_loads_file open = *file;
     *file = (struct hrt_loads_file){0};
     free(open.row);
     if (!open.path || close(open.fd) == 0) return true;
-    return hrt_file_fail(open.path, "write", error);
+    return hrt_route_file_fail(open.path, "write", error);
 }

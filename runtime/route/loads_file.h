@@ -29,28 +29,29 @@ struct hrt_loads_file {
 };
 
 // Opens a file that exists. Its sizes must agree with each other and its experts with `experts`.
-bool hrt_loads_file_open(struct hrt_loads_file *file, const char *path, int64_t experts,
-                         struct hrt_error *error);
+bool hrt_route_loads_file_open(struct hrt_loads_file *file, const char *path, int64_t experts,
+                               struct hrt_error *error);
 
 // Reads an iteration (modulo those of the file) into `row`.
-bool hrt_loads_file_read(struct hrt_loads_file *file, int64_t iteration, struct hrt_error *error);
+bool hrt_route_loads_file_read(struct hrt_loads_file *file, int64_t iteration,
+                               struct hrt_error *error);
 
 // Writes the head of a new file of no iterations; `shape.iterations` is ignored.
-bool hrt_loads_file_create(struct hrt_loads_file *file, const char *path,
-                           struct hrt_loads_shape shape, struct hrt_error *error);
+bool hrt_route_loads_file_create(struct hrt_loads_file *file, const char *path,
+                                 struct hrt_loads_shape shape, struct hrt_error *error);
 
 // Opens a file that another run has written, of the same shape, to continue after its first `shape.iterations`; all
 // after them is cut off, and it is unfinished again.
-bool hrt_loads_file_go_on(struct hrt_loads_file *file, const char *path,
-                          struct hrt_loads_shape shape, struct hrt_error *error);
+bool hrt_route_loads_file_go_on(struct hrt_loads_file *file, const char *path,
+                                struct hrt_loads_shape shape, struct hrt_error *error);
 
 // Writes `row` as the iteration after the last one written.
-bool hrt_loads_file_append(struct hrt_loads_file *file, struct hrt_error *error);
+bool hrt_route_loads_file_append(struct hrt_loads_file *file, struct hrt_error *error);
 
 // Writes into the head how many iterations there are.
-bool hrt_loads_file_finish(struct hrt_loads_file *file, struct hrt_error *error);
+bool hrt_route_loads_file_finish(struct hrt_loads_file *file, struct hrt_error *error);
 
 // Closes the file and frees. May be called on a zeroed struct; false: the system refused.
-bool hrt_loads_file_close(struct hrt_loads_file *file, struct hrt_error *error);
+bool hrt_route_loads_file_close(struct hrt_loads_file *file, struct hrt_error *error);
 
 #endif

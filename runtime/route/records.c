@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-bool hrt_file_read(int fd, void *out, size_t bytes, int64_t offset) {
+bool hrt_route_file_read(int fd, void *out, size_t bytes, int64_t offset) {
     char *at = out;
     while (bytes > 0) {
         const ssize_t got = pread(fd, at, bytes, offset);
@@ -19,7 +19,7 @@ bool hrt_file_read(int fd, void *out, size_t bytes, int64_t offset) {
     return true;
 }
 
-bool hrt_file_write(int fd, const void *data, size_t bytes, int64_t offset) {
+bool hrt_route_file_write(int fd, const void *data, size_t bytes, int64_t offset) {
     const char *at = data;
     while (bytes > 0) {
         const ssize_t put = pwrite(fd, at, bytes, offset);
@@ -32,7 +32,7 @@ bool hrt_file_write(int fd, const void *data, size_t bytes, int64_t offset) {
     return true;
 }
 
-bool hrt_file_fail(const char *path, const char *what, struct hrt_error *error) {
+bool hrt_route_file_fail(const char *path, const char *what, struct hrt_error *error) {
     return hrt_fail(error, "cannot %s '%s': %s", what, path,
                     errno ? strerror(errno) : "it ends too early");
 }

@@ -32,7 +32,7 @@ static double fill_full(int64_t *mass, const double *popularity, struct hrt_spre
     return left;
 }
 
-void hrt_spread_masses(int64_t *mass, const double *popularity, struct hrt_spread spread) {
+void hrt_route_spread_masses(int64_t *mass, const double *popularity, struct hrt_spread spread) {
     assert(spread.topk <= spread.experts);
     const int64_t most = spread.positions * unit;
     int64_t open = 0, missing = most * spread.topk;
@@ -57,8 +57,8 @@ void hrt_spread_masses(int64_t *mass, const double *popularity, struct hrt_sprea
     assert(missing == 0);
 }
 
-void hrt_spread_sequence(int32_t *ids, const int64_t *mass, struct hrt_spread spread,
-                         struct hrt_stream stream, uint64_t sequence, int32_t *order) {
+void hrt_route_spread_sequence(int32_t *ids, const int64_t *mass, struct hrt_spread spread,
+                               struct hrt_stream stream, uint64_t sequence, int32_t *order) {
     const int64_t positions = spread.positions;
     const uint64_t first = sequence * ((uint64_t)positions + 1);
     for (int64_t t = 0; t < positions; t++) {

@@ -16,7 +16,7 @@ struct hrt_spread {
 // proportion of `popularity` [experts] (finite, not negative), but no expert more than `positions`,
 // since the experts of a token differ; the excess of one goes to the others. The masses sum to
 // positions x topk exactly.
-void hrt_spread_masses(int64_t *mass, const double *popularity, struct hrt_spread spread);
+void hrt_route_spread_masses(int64_t *mass, const double *popularity, struct hrt_spread spread);
 
 // Stores ids [positions][topk], the experts of each token all different, such that expert e occurs
 // mass[e] times, rounded down or up. Which tokens, and which way it is rounded, depends on
@@ -26,7 +26,7 @@ void hrt_spread_masses(int64_t *mass, const double *popularity, struct hrt_sprea
 // [0, positions x topk) the point q + u lies, u uniform in [0, 1); token t of a random order has
 // top-k choices t, t + positions, ..., which never meet in one stretch of at most `positions`.
 // Source: Madow 1949, "On the theory of systematic sampling, II".
-void hrt_spread_sequence(int32_t *ids, const int64_t *mass, struct hrt_spread spread,
-                         struct hrt_stream stream, uint64_t sequence, int32_t *order);
+void hrt_route_spread_sequence(int32_t *ids, const int64_t *mass, struct hrt_spread spread,
+                               struct hrt_stream stream, uint64_t sequence, int32_t *order);
 
 #endif

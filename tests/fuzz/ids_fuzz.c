@@ -23,7 +23,7 @@ static void read_all(struct hrt_ids_file *file) {
     int32_t *const to[LAYERS] = {ids[0], ids[1]};
     for (int64_t sequence = 0; sequence <= file->sequences && sequence < 8; sequence++) {
         struct hrt_error error = {0};
-        if (hrt_ids_file_read(file, sequence, to, &error)) {
+        if (hrt_route_ids_file_read(file, sequence, to, &error)) {
             check_ids(ids);
         } else if (!*error.text) {
             fuzz_broken("a refusal says why");
@@ -34,13 +34,14 @@ static void read_all(struct hrt_ids_file *file) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct hrt_ids_file file;
     struct hrt_error error = {0};
-    if (!hrt_ids_file_shape(&file, fuzz_file(0, data, size), POSITIONS, LAYERS, layer, &error)) {
+    if (!hrt_route_ids_file_shape(&file, fuzz_file(0, data, size), POSITIONS, LAYERS, layer,
+                                  &error)) {
         return 0;
     }
-    if (hrt_ids_file_open(&file, &error))
+    if (hrt_route_ids_file_open(&file, &error))
         read_all(&file);
     else if (!*error.text || !error.code)
         fuzz_broken("a refusal says why");
-    hrt_ids_file_close(&file, &error);
+    hrt_route_ids_file_close(&file, &error);
     return 0;
 }

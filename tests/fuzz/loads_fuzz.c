@@ -25,15 +25,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
     struct hrt_loads_file file;
     struct hrt_error error = {0};
-    if (hrt_loads_file_open(&file, path, experts_of(data, size), &error)) {
-        if (!hrt_loads_file_read(&file, file.shape.iterations, &error)) fuzz_broken("it is read");
+    if (hrt_route_loads_file_open(&file, path, experts_of(data, size), &error)) {
+        if (!hrt_route_loads_file_read(&file, file.shape.iterations, &error))
+            fuzz_broken("it is read");
         if (replayed && memcmp(file.row, loads.rows, file.row_bytes) != 0) {
             fuzz_broken("both readers read the same");
         }
     } else if (!*error.text || !error.code) {
         fuzz_broken("a refusal says why");
     }
-    hrt_loads_file_close(&file, &error);
+    hrt_route_loads_file_close(&file, &error);
     if (replayed) loads_free(&loads);
     return 0;
 }

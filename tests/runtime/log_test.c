@@ -26,7 +26,7 @@ static const struct hrt_step_report step = {.step = 120,
 
 static void expect_count(double number, const char *expected) {
     char text[32];
-    hrt_format_count(text, sizeof text, number);
+    hrt_log_format_count(text, sizeof text, number);
     assert_string_equal(text, expected);
 }
 
@@ -45,7 +45,7 @@ static void counts_have_three_digits(void **state) {
 static void expect_line(const struct hrt_progress *progress, size_t width,
                         const struct hrt_step_report *report, const char *expected) {
     char line[512];
-    hrt_progress_format(line, sizeof line, width, progress, report);
+    hrt_log_progress_format(line, sizeof line, width, progress, report);
     assert_string_equal(line, expected);
 }
 
@@ -82,11 +82,11 @@ static void columns_are_those_that_fit(void **state) {
     struct hrt_progress progress = {.steps = 20000, .experts = true};
     struct hrt_step_report report = of_ranks();
     char whole[512], line[512];
-    hrt_progress_format(whole, sizeof whole, 0, &progress, &report);
+    hrt_log_progress_format(whole, sizeof whole, 0, &progress, &report);
     expect_line(&progress, 79, &report,
                 "step 120/20000   | loss 3.2145 | 5.16M tok/s |  2h13 left | load 2.87");
     for (size_t width = 1; width < 200; width++) {
-        hrt_progress_format(line, sizeof line, width, &progress, &report);
+        hrt_log_progress_format(line, sizeof line, width, &progress, &report);
         const size_t used = strlen(line);
         assert_true(used <= width);
         assert_memory_equal(line, whole, used);
@@ -118,17 +118,17 @@ static void losses_are_logged_by_name(void **state) {
     struct hrt_step_report named = step;
     named.named = (struct hrt_named_losses){
         .count = 2, .loss = losses, .value = {4.25, NAN}, .validation = {4.5, 6}};
-    assert_true(hrt_jsonl_open(&log, "log", 0, &error));
-    assert_true(hrt_jsonl_step(&log, &named, &no_layers, &error));
+    assert_true(hrt_log_jsonl_open(&log, "log", 0, &error));
+    assert_true(hrt_log_jsonl_step(&log, &named, &no_layers, &error));
     named.evaluated = true;
-    assert_true(hrt_jsonl_step(&log, &named, &no_layers, &error));
-    assert_true(hrt_jsonl_close(&log, &error));
+    assert_true(hrt_log_jsonl_step(&log, &named, &no_layers, &error));
+    assert_true(hrt_log_jsonl_close(&log, &error));
     char *text = test_read("log", NULL), *second = strchr(text, '\n') + 1;
     assert_non_null(strstr(text, "\"losses\":{\"mtp\":4.25,\"early\":null},\"watch\""));
     assert_non_null(strstr(second, "\"val_losses\":{\"mtp\":4.5,\"early\":6.0}"));
     free(text);
 
-    const int count = hrt_numbers_of(&named, 0, number);
+    const int count = hrt_log_numbers_of(&named, 0, number);
     assert_true(count <= HRT_NUMBERS_OF);
     const char *const tags[] = {"train/loss_mtp", "val/loss_mtp", "train/loss_early",
                                 "val/loss_early"};
@@ -142,7 +142,7 @@ static char *shown(bool redraws, double seconds) {
     size_t bytes;
     FILE *out = open_memstream(&printed, &bytes);
     struct hrt_progress progress;
-    hrt_progress_start(&progress, out, 7, 3, false, true);
+    hrt_log_progress_start(&progress, out, 7, 3, false, true);
     assert_false(progress.redraws);
     progress.redraws = redraws;
     for (int i = 1; i <= 7; i++) {
@@ -151,9 +151,9 @@ static char *shown(bool redraws, double seconds) {
         shown_step.seconds = seconds;
         shown_step.evaluated = i == 5;
         shown_step.validation_loss = 3.25;
-        hrt_progress_step(&progress, &shown_step);
+        hrt_log_progress_step(&progress, &shown_step);
     }
-    hrt_progress_end_line(&progress);
+    hrt_log_progress_end_line(&progress);
     fclose(out);
     return printed;
 }
@@ -203,13 +203,13 @@ static void expect_in_terminal(unsigned short columns, bool alone, size_t longes
     FILE *out = fdopen(theirs, "w");
     struct hrt_progress progress;
     setenv("TERM", "xterm", 1);
-    hrt_progress_start(&progress, out, 20000, 1, true, alone);
+    hrt_log_progress_start(&progress, out, 20000, 1, true, alone);
     assert_int_equal(progress.redraws, alone);
     struct hrt_step_report report = of_ranks();
-    assert_true(hrt_progress_step(&progress, &report));
+    assert_true(hrt_log_progress_step(&progress, &report));
     report.evaluated = true;
     report.validation_loss = 3.25;
-    assert_true(hrt_progress_step(&progress, &report));
+    assert_true(hrt_log_progress_step(&progress, &report));
     while (!strstr(text, "| val 3.2500\r\n")) {
         const ssize_t got = read(ours, text + used, sizeof text - used - 1);
         assert_true(got > 0);
@@ -268,10 +268,10 @@ static void a_json_line_holds_the_step(void **state) {
     memcpy(loads.count, ((int64_t[]){1, 2, 3, 0}), 4 * sizeof *loads.count);
     const struct hrt_log_layers layers = {.routers = &loads, .loads = &loads};
     evaluated.routers = hrt_routers_of(&loads);
-    assert_true(hrt_jsonl_open(&log, "log", 0, &error));
-    assert_true(hrt_jsonl_step(&log, &step, &no_layers, &error));
-    assert_true(hrt_jsonl_step(&log, &evaluated, &layers, &error));
-    assert_true(hrt_jsonl_close(&log, &error));
+    assert_true(hrt_log_jsonl_open(&log, "log", 0, &error));
+    assert_true(hrt_log_jsonl_step(&log, &step, &no_layers, &error));
+    assert_true(hrt_log_jsonl_step(&log, &evaluated, &layers, &error));
+    assert_true(hrt_log_jsonl_close(&log, &error));
 
     char *text = test_read("log", NULL), *second = strchr(text, '\n') + 1;
     json_t *line = json_loads(text, JSON_DISABLE_EOF_CHECK, NULL);
@@ -312,11 +312,11 @@ static void many_layers_are_events_of_one_step(void **state) {
     set.layers = LAYERS;
     deep.set = &set;
     assert_true(hrt_load_counts_create(&loads, &deep, &host, &error));
-    assert_true(hrt_tensorboard_open(&board, "board", &error));
-    assert_true(hrt_tensorboard_step(&board, &step, &loads, 0, &error));
+    assert_true(hrt_log_tensorboard_open(&board, "board", &error));
+    assert_true(hrt_log_tensorboard_step(&board, &step, &loads, 0, &error));
     size_t bytes;
     char *data = test_read(board.path, &bytes);
-    assert_true(hrt_tensorboard_close(&board, &error));
+    assert_true(hrt_log_tensorboard_close(&board, &error));
     for (int layer = 0; layer < LAYERS; layer++) {
         const char *const name[] = {"load", "entropy", "dead"};
         for (int n = 0; n < 3; n++) {
@@ -333,10 +333,10 @@ static void a_full_disk_is_an_error(void **state) {
     (void)state;
     struct hrt_error error = {0};
     struct hrt_jsonl log;
-    assert_true(hrt_jsonl_open(&log, "/dev/full", 0, &error));
-    test_expect_error(hrt_jsonl_step(&log, &step, &no_layers, &error), &error, HRT_EXIT_FAILED,
+    assert_true(hrt_log_jsonl_open(&log, "/dev/full", 0, &error));
+    test_expect_error(hrt_log_jsonl_step(&log, &step, &no_layers, &error), &error, HRT_EXIT_FAILED,
                       "cannot write '/dev/full': No space left on device");
-    hrt_jsonl_close(&log, &error);
+    hrt_log_jsonl_close(&log, &error);
 }
 
 int main(void) {

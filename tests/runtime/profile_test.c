@@ -19,7 +19,7 @@ static struct hrt_profile *new_profile(void) {
     p->ranks = 1;
     p->tokens = 64;
     p->peak = 4;
-    hrt_tally_init(&p->tally);
+    hrt_profile_tally_init(&p->tally);
     return p;
 }
 
@@ -222,33 +222,36 @@ static void without_a_step_there_is_no_table(void **state) {
 static void shapes_beyond_the_table_share_a_row(void **state) {
     (void)state;
     struct hrt_tally *tally = calloc(1, sizeof *tally);
-    hrt_tally_init(tally);
+    hrt_profile_tally_init(tally);
     for (int i = 1; i < HRT_TALLY_ROWS + 10; i++) {
         const struct hk_work work = {.sizes = "m n", .size = {i % 7, i}};
-        const int row = hrt_tally_row_of(tally, HRT_SECTION_PASSES, i % 2 ? "odd" : "even", &work);
+        const int row =
+            hrt_profile_tally_row_of(tally, HRT_SECTION_PASSES, i % 2 ? "odd" : "even", &work);
         assert_int_equal(row, i < HRT_TALLY_ROWS ? i : 0);
-        assert_int_equal(hrt_tally_row_of(tally, HRT_SECTION_PASSES, i % 2 ? "odd" : "even", &work),
-                         row);
-        hrt_tally_add(tally, row, &work, 5);
+        assert_int_equal(
+            hrt_profile_tally_row_of(tally, HRT_SECTION_PASSES, i % 2 ? "odd" : "even", &work),
+            row);
+        hrt_profile_tally_add(tally, row, &work, 5);
     }
     assert_int_equal(tally->row[0].calls, 10);
     assert_int_equal(tally->row[0].ns, 50);
-    assert_int_equal(hrt_tally_family(tally, 9), 1);
-    assert_int_equal(hrt_tally_family(tally, 10), 2);
+    assert_int_equal(hrt_profile_tally_family(tally, 9), 1);
+    assert_int_equal(hrt_profile_tally_family(tally, 10), 2);
 
     // In another section the same kernel has another row; a size that varies makes none.
-    hrt_tally_init(tally);
+    hrt_profile_tally_init(tally);
     struct hk_work work = {.sizes = "~rows n", .size = {1, 2}};
-    const int row = hrt_tally_row_of(tally, HRT_SECTION_PASSES, "spread", &work);
+    const int row = hrt_profile_tally_row_of(tally, HRT_SECTION_PASSES, "spread", &work);
     work.size[0] = 9;
-    assert_int_equal(hrt_tally_row_of(tally, HRT_SECTION_PASSES, "spread", &work), row);
-    assert_int_not_equal(hrt_tally_row_of(tally, HRT_SECTION_OPTIMIZER, "spread", &work), row);
+    assert_int_equal(hrt_profile_tally_row_of(tally, HRT_SECTION_PASSES, "spread", &work), row);
+    assert_int_not_equal(hrt_profile_tally_row_of(tally, HRT_SECTION_OPTIMIZER, "spread", &work),
+                         row);
     free(tally);
 }
 
 static void open_trace(struct hrt_profile *p) {
     struct hrt_error error = {0};
-    assert_true(hrt_trace_open(&p->trace, "trace", &error));
+    assert_true(hrt_profile_trace_open(&p->trace, "trace", &error));
 }
 
 static json_t *read_events(json_t **root) {
@@ -297,7 +300,7 @@ static void a_trace_holds_steps_phases_and_kernels(void **state) {
     open_trace(p);
     take_step(p, 1, 1000);
     take_step(p, 2, 111000);
-    assert_true(hrt_trace_write(&p->trace, &p->tally, &p->process, &written, &error));
+    assert_true(hrt_profile_trace_write(&p->trace, &p->tally, &p->process, &written, &error));
     assert_int_equal(written.first_step, 1);
     assert_int_equal(written.last_step, 2);
     assert_false(written.left_out);
@@ -353,7 +356,7 @@ static void a_trace_names_the_lines_of_the_model(void **state) {
     hrt_profile_enter_at(p, HRT_PHASE_OPTIMIZER, 30000);
     call_of_line(p, NULL, 31000);
     hrt_profile_end_step_at(p, 40000);
-    assert_true(hrt_trace_write(&p->trace, &p->tally, &p->process, &written, &error));
+    assert_true(hrt_profile_trace_write(&p->trace, &p->tally, &p->process, &written, &error));
 
     const struct {
         const char *name;
@@ -406,7 +409,7 @@ static void epilogues_are_counted_apart(void **state) {
     assert_non_null(strstr(text, "\nnot in GEMMs and attention: 60.0 % of a step"));
     free(text);
 
-    assert_true(hrt_trace_write(&p->trace, &p->tally, &p->process, &written, &error));
+    assert_true(hrt_profile_trace_write(&p->trace, &p->tally, &p->process, &written, &error));
     json_t *root, *events = read_events(&root);
     const json_t *product = find_event(events, "matmul_nn 9 x 8");
     const json_t *args = json_object_get(product, "args");
@@ -432,7 +435,7 @@ static void a_long_trace_keeps_the_newest_steps(void **state) {
     hrt_profile_begin_step_at(p, steps + 1, (steps + 1) * 110000);
     hrt_profile_enter_at(p, HRT_PHASE_DATA, (steps + 1) * 110000);
     hrt_profile_enter_at(p, HRT_PHASE_FORWARD, (steps + 1) * 110000 + 1000);
-    assert_true(hrt_trace_write(&p->trace, &p->tally, &p->process, &written, &error));
+    assert_true(hrt_profile_trace_write(&p->trace, &p->tally, &p->process, &written, &error));
     assert_true(written.left_out);
     assert_int_equal(written.last_step, steps);
     assert_int_equal(written.first_step, 102);

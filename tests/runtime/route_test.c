@@ -11,7 +11,7 @@
 static void spread(struct hrt_spread s, const int64_t *mass, uint64_t sequence, int64_t *count) {
     int32_t *ids = malloc((size_t)(s.positions * s.topk) * sizeof *ids);
     int32_t *order = malloc((size_t)s.positions * sizeof *order);
-    hrt_spread_sequence(ids, mass, s, hrt_stream_make(1, "test", ""), sequence, order);
+    hrt_route_spread_sequence(ids, mass, s, hrt_stream_make(1, "test", ""), sequence, order);
     for (int64_t e = 0; e < s.experts; e++) count[e] = 0;
     for (int64_t t = 0; t < s.positions; t++) {
         for (int64_t j = 0; j < s.topk; j++) {
@@ -30,7 +30,7 @@ static void equal_shares_give_equal_loads(void **state) {
     const struct hrt_spread s = {8, 3, 64};
     const double share[8] = {2, 2, 2, 2, 2, 2, 2, 2};
     int64_t mass[8], count[8];
-    hrt_spread_masses(mass, share, s);
+    hrt_route_spread_masses(mass, share, s);
     spread(s, mass, 5, count);
     for (int e = 0; e < 8; e++) assert_int_equal(count[e], 24);
 }
@@ -44,7 +44,7 @@ static void loads_follow_shares_up_to_every_token(void **state) {
     const int64_t wanted[2][4] = {{20, 40, 60, 80}, {10, 100, 0, 90}};
     int64_t mass[4], count[4];
     for (int k = 0; k < 2; k++) {
-        hrt_spread_masses(mass, k ? steep : steps, s);
+        hrt_route_spread_masses(mass, k ? steep : steps, s);
         spread(s, mass, 0, count);
         for (int e = 0; e < 4; e++) assert_in_range(count[e] - wanted[k][e] + 1, 0, 2);
     }
@@ -56,7 +56,7 @@ static void tokens_go_to_shareless_experts_last(void **state) {
     const struct hrt_spread s = {5, 3, 32};
     const double share[5] = {0, 7, 0, 0, 0};
     int64_t mass[5], count[5];
-    hrt_spread_masses(mass, share, s);
+    hrt_route_spread_masses(mass, share, s);
     spread(s, mass, 0, count);
     const int64_t wanted[5] = {16, 32, 16, 16, 16};
     for (int e = 0; e < 5; e++) assert_int_equal(count[e], wanted[e]);
@@ -75,7 +75,7 @@ static void any_shares_make_valid_picks(void **state) {
             const double u = hrt_draw_uniform(stream, 1000 + n * 33 + (uint64_t)e);
             share[e] = u < 0.2 ? 0 : pow(u, 1 + (double)(n % 40));
         }
-        hrt_spread_masses(mass, share, s);
+        hrt_route_spread_masses(mass, share, s);
         for (int64_t e = 0; e < s.experts; e++) sum += mass[e];
         assert_int_equal(sum, s.positions * s.topk << 24);
         spread(s, mass, n, count);
@@ -92,8 +92,8 @@ static void every_sequence_is_spread_its_own_way(void **state) {
     const struct hrt_stream stream = hrt_stream_make(1, "test", "");
     int64_t mass[4];
     int32_t ids[3][16], order[16];
-    hrt_spread_masses(mass, share, s);
-    for (int n = 0; n < 3; n++) hrt_spread_sequence(ids[n], mass, s, stream, n % 2, order);
+    hrt_route_spread_masses(mass, share, s);
+    for (int n = 0; n < 3; n++) hrt_route_spread_sequence(ids[n], mass, s, stream, n % 2, order);
     assert_memory_equal(ids[0], ids[2], sizeof *ids);
     assert_memory_not_equal(ids[0], ids[1], sizeof *ids);
 }

@@ -200,19 +200,19 @@ static void memory_does_not_grow_after_the_first_step(void **state) {
     struct hrt_jsonl log;
     struct hrt_error error = {0};
     open_fixture(&f, 2 * 4 * 16);
-    assert_true(hrt_jsonl_open(&log, "log", 0, &error));
+    assert_true(hrt_log_jsonl_open(&log, "log", 0, &error));
     struct mallinfo2 first = {0};
     const struct hrt_log_layers layers = {&f.trainer.loads, &f.trainer.loads, &f.trainer.watch};
     for (int i = 0; i < 20; i++) {
         assert_true(hrt_trainer_step(&f.trainer, i, &step, &error));
-        assert_true(hrt_jsonl_step(&log, &step, &layers, &error));
+        assert_true(hrt_log_jsonl_step(&log, &step, &layers, &error));
         if (i == 1) first = mallinfo2(); // The allocator keeps what the first one has freed.
     }
     const struct mallinfo2 last = mallinfo2();
     assert_int_equal(last.uordblks, first.uordblks);
     assert_int_equal(last.hblkhd, first.hblkhd);
     assert_int_equal(last.arena, first.arena);
-    assert_true(hrt_jsonl_close(&log, &error));
+    assert_true(hrt_log_jsonl_close(&log, &error));
     close_fixture(&f);
 }
 
