@@ -24,10 +24,10 @@ may_include files        files/
 may_include lang         lang/ files/ runtime/plan/policies.def runtime/store/hf_families.def kernels/router/scores.def
 may_include ir           ir/ lang/
 may_include passes       passes/ ir/ lang/base/ runtime/plan/ files/
-may_include codegen@driver codegen/ ir/ lang/base/ # The driver alone sees every stage.
 may_include codegen/text codegen/text/ lang/base/
 may_include codegen/host codegen/text/ codegen/host/ ir/ lang/base/
 may_include codegen/c    codegen/text/ codegen/host/ codegen/c/ ir/ lang/base/
+may_include codegen/import codegen/import/ codegen/text/ lang/base/ lang/program.h passes/base/json_location.h runtime/store/ files/
 may_include codegen/cuda codegen/text/ codegen/host/ codegen/cuda/ ir/ lang/base/
 may_include kernels      kernels/ files/
 may_include runtime/plan@loads runtime/plan/

@@ -20,6 +20,7 @@ planted ir/planted.c passes/pipeline.h
 planted codegen/host/planted.c codegen/c/nest.h
 planted codegen/text/planted.c codegen/host/dims.h
 planted codegen/c/planted.c codegen/driver/options.h
+planted codegen/import/planted.c codegen/driver/options.h
 "$root/tests/layering.sh" "$copy"
 
 # Folders (circles.py): a header of a folder above is included below, in each part of the project.

@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 
-#include "codegen/driver/hf_model.h"
 #include "codegen/driver/output.h"
 #include "codegen/driver/status.h"
+#include "codegen/import/hf_model.h"
 
 static int write_text(struct hec_arena *arena, const struct hec_options *options,
                       const struct hec_hf_model *model) {

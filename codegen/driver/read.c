@@ -7,8 +7,8 @@
 
 #include "codegen/driver/cc.h"
 #include "codegen/driver/crash.h"
-#include "codegen/driver/hf_names.h"
 #include "codegen/driver/output.h"
+#include "codegen/import/hf_names.h"
 #include "ir/accessors.h"
 #include "ir/build/build.h"
 #include "lang/check.h"

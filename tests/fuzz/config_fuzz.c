@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "codegen/driver/hf_model.h"
+#include "codegen/import/hf_model.h"
 #include "lang/check.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,7 +1,7 @@
 // From config.json to a model: families differ by the keys that they have and by a row of a table.
 #include <string.h>
 
-#include "codegen/driver/hf_families.h"
+#include "codegen/import/hf_families.h"
 
 enum { POSITIONS_MOST = 4096 };
 

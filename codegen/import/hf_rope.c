@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "codegen/driver/hf_families.h"
+#include "codegen/import/hf_families.h"
 
 // YaRN's factor of what is scaled `factor` times.
 static double mscale_of(double factor, double by) {

@@ -1,12 +1,12 @@
 // The families whose config.json is known: facts of each that its file does not state, and its keys. Data alone:
 // hf_read.c reads by it.
-#ifndef HECATE_CODEGEN_DRIVER_HF_FAMILIES_H
-#define HECATE_CODEGEN_DRIVER_HF_FAMILIES_H
+#ifndef HECATE_CODEGEN_IMPORT_HF_FAMILIES_H
+#define HECATE_CODEGEN_IMPORT_HF_FAMILIES_H
 
 #include <stdbool.h>
 
-#include "codegen/driver/hf_config.h"
-#include "codegen/driver/hf_model.h"
+#include "codegen/import/hf_config.h"
+#include "codegen/import/hf_model.h"
 
 // Facts of a family that its config.json does not state.
 struct hec_hf_family {

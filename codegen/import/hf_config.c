@@ -1,5 +1,5 @@
 // Keys and values of config.json, with their places.
-#include "codegen/driver/hf_config.h"
+#include "codegen/import/hf_config.h"
 
 #include <errno.h>
 #include <stdarg.h>

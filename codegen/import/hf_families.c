@@ -1,6 +1,6 @@
 // Rows of families. A key has its default in transformers; one whose default has changed, or that says how large a
 // model is, must be there.
-#include "codegen/driver/hf_families.h"
+#include "codegen/import/hf_families.h"
 
 #include <assert.h>
 #include <string.h>

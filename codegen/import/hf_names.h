@@ -1,6 +1,6 @@
 // Whether each parameter of a model has a name in the family that its `names hf { family = ... }` says.
-#ifndef HECATE_CODEGEN_DRIVER_HF_NAMES_H
-#define HECATE_CODEGEN_DRIVER_HF_NAMES_H
+#ifndef HECATE_CODEGEN_IMPORT_HF_NAMES_H
+#define HECATE_CODEGEN_IMPORT_HF_NAMES_H
 
 #include <stdbool.h>
 

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "codegen/driver/hf_model.h"
+#include "codegen/import/hf_model.h"
 
 // DeepSeek-V3's weight of the loss is 0.3 for the first two thirds of its tokens (arXiv:2412.19437, section 4.2).
 static void write_predictor_dims(const struct hec_hf_model *m, struct hec_writer *out) {

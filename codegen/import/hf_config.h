@@ -1,6 +1,6 @@
 // config.json of a Hugging Face folder. Not trusted: faults are reported with their line.
-#ifndef HECATE_CODEGEN_DRIVER_HF_CONFIG_H
-#define HECATE_CODEGEN_DRIVER_HF_CONFIG_H
+#ifndef HECATE_CODEGEN_IMPORT_HF_CONFIG_H
+#define HECATE_CODEGEN_IMPORT_HF_CONFIG_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,12 +1,12 @@
 // The model that a config.json of Hugging Face's describes, as far as the language can express it, and the model as
 // text.
-#ifndef HECATE_CODEGEN_DRIVER_HF_MODEL_H
-#define HECATE_CODEGEN_DRIVER_HF_MODEL_H
+#ifndef HECATE_CODEGEN_IMPORT_HF_MODEL_H
+#define HECATE_CODEGEN_IMPORT_HF_MODEL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "codegen/driver/hf_config.h"
+#include "codegen/import/hf_config.h"
 #include "codegen/text/writer.h"
 
 #define HEC_HF_WINDOWED "sliding_attention" // A word of layer_types.

@@ -1,7 +1,7 @@
 // Multi-head latent attention: the keys of config.json, and the block.
 #include <inttypes.h>
 
-#include "codegen/driver/hf_model.h"
+#include "codegen/import/hf_model.h"
 
 void hec_hf_read_latent(struct hec_hf_config *config, struct hec_hf_model *model) {
     struct hec_hf_latent *latent = &model->latent;

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "codegen/driver/hf_model.h"
+#include "codegen/import/hf_model.h"
 
 bool hec_hf_is_local(const struct hec_hf_model *m, int64_t layer) {
     if (!m->local.layers) return (layer + 1) % m->local.global_every != 0;

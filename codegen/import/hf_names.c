@@ -1,5 +1,5 @@
 // Names of Hugging Face's, before anything is compiled: the runtime would find them missing when it reads weights.
-#include "codegen/driver/hf_names.h"
+#include "codegen/import/hf_names.h"
 
 #include <inttypes.h>
 #include <stdio.h>

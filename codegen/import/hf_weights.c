@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "codegen/driver/hf_model.h"
+#include "codegen/import/hf_model.h"
 #include "files/files.h"
 
 static FILE *open_in(struct hec_arena *arena, const char *path, const char *name) {
