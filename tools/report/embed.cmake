@@ -1,5 +1,5 @@
-# cmake -D OUT=file.c -D STYLE=page.css -D SCRIPT=one.js+two.js -P embed.cmake: a style and a script, each of one or more
-# files, as arrays of embedded.h.
+# cmake -D OUT=file.c -D STYLE=page.css -D SCRIPT=one.js+two.js -P embed.cmake: a style and a script, each of one
+# or more files, as arrays of embedded.h.
 set(text "#include \"tools/report/embedded.h\"\n")
 foreach(name STYLE SCRIPT)
   string(REPLACE "+" ";" files "${${name}}")

@@ -79,7 +79,7 @@ static void forget_lines_from(struct report_kept *kept, double step) {
     kept->newest = kept->lines ? json_incref(kept->line[kept->lines - 1]) : NULL;
 }
 
-// Of steps that are told again the older lines go.
+// Steps that are told again lose their older lines.
 static void forget_from(struct report_log *log, double step) {
     while (log->rows > 0 && log->row[log->rows - 1].of[REPORT_STEP] >= step) {
         log->rows--;

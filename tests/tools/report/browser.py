@@ -1,6 +1,6 @@
 """browser.py HECATE-REPORT: the page as Chromium draws it, of one run, of several, and of many ranks.
 
-All its parts are there, and its script has no fault. A script that is added to a copy of the page acts as a reader does,
+All its parts are there, and its script has no fault. A script that is added to a copy acts as a reader does,
 with mouse, finger and keys, and leaves its results in the page.
 """
 import json
@@ -20,11 +20,15 @@ BIG, HIGHEST = (64, 128, 48), 5000  # Ranks, experts and layers; pixels of a pag
 
 # Functions of the scripts that act.
 LOOK = """
-const pixels = (canvas) => { const d = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data, seen = new Set();
-  for (let i = 0; i < d.length; i += 4) if (d[i + 3]) seen.add(d[i] + " " + d[i + 1] + " " + d[i + 2]); return seen.size; };
+const pixels = (canvas) => { const d = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data,
+  seen = new Set();
+  for (let i = 0; i < d.length; i += 4) if (d[i + 3]) seen.add(d[i] + " " + d[i + 1] + " " + d[i + 2]);
+  return seen.size; };
 const titled = (name) => [...document.querySelectorAll("h3")].find((h) => h.textContent === name).closest(".side");
-const pointer = (node, kind, x, y, type) => { const box = node.getBoundingClientRect(); node.dispatchEvent(new PointerEvent("pointer" + kind,
-  { clientX: box.left + x, clientY: box.top + y, button: 0, pointerId: 1, pointerType: type || "mouse", bubbles: true })); };
+const pointer = (node, kind, x, y, type) => { const box = node.getBoundingClientRect();
+  node.dispatchEvent(new PointerEvent("pointer" + kind,
+  { clientX: box.left + x, clientY: box.top + y, button: 0, pointerId: 1, pointerType: type || "mouse",
+  bubbles: true })); };
 Element.prototype.setPointerCapture = () => {}; // Of pointers that are there.
 const press = (node, key) => node.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
 const span = () => document.querySelector(".zoom span").textContent;
@@ -38,7 +42,8 @@ out.canvases = [...document.querySelectorAll("canvas")].map(pixels);
 const whole = curve("loss");
 pointer(loss, "move", 200, 50);
 out.read = titled("loss").querySelector(".told").textContent;
-pointer(loss, "down", 100, 50, "touch"); pointer(loss, "move", 180, 50, "touch"); pointer(loss, "up", 180, 50, "touch");
+pointer(loss, "down", 100, 50, "touch"); pointer(loss, "move", 180, 50, "touch"); pointer(loss, "up", 180, 50,
+  "touch");
 out.zoomed = span();
 out.other = titled("gradient norm").querySelectorAll("svg .grid").length;
 out.changed = curve("loss") !== whole;
@@ -58,11 +63,13 @@ out.logSteps = curve("loss") !== whole;
 const plan = () => [...document.querySelectorAll("h2")].find((h) => h.textContent === "The plan in words").parentNode.textContent;
 const matrix = (name) => [...document.querySelectorAll("h2")].find((h) => h.textContent === name).parentNode.querySelector("canvas");
 const before = plan(), cells = matrix("Router's choices"), box = cells.getBoundingClientRect();
-cells.dispatchEvent(new MouseEvent("click", { clientX: box.left + 60, clientY: box.top + box.height - 26, bubbles: true }));
+cells.dispatchEvent(new MouseEvent("click", { clientX: box.left + 60, clientY: box.top + box.height - 26,
+  bubbles: true }));
 out.plan = [before.slice(17, 27), plan().slice(17, 27)];
 press(matrix("Holders of experts"), "ArrowDown");
 out.cell = matrix("Holders of experts").nextSibling.textContent;
-const entropy = [...document.querySelectorAll(".choice button")][1], map = () => matrix("Each layer's router over the steps").toDataURL(), load = map();
+const entropy = [...document.querySelectorAll(".choice button")][1],
+  map = () => matrix("Each layer's router over the steps").toDataURL(), load = map();
 entropy.click();
 out.metric = map() !== load;
 const slider = document.querySelector("input[type=range]");
