@@ -6,8 +6,8 @@
 #include "ir/accessors.h"
 #include "ir/core/kernel.h"
 #include "ir/core/setting.h"
-#include "passes/base/movement.h"
 #include "passes/base/rewrite.h"
+#include "passes/held.h"
 #include "passes/homes/homes.h"
 #include "passes/pipeline.h"
 
@@ -212,96 +212,6 @@ static void print_line(const char *what, int64_t bytes, const char *note, FILE *
     fprintf(out, "  %-18s %s\n", what, note);
 }
 
-// Chunks of a set that the fullest rank owns: of a table of owners, or of each layer its share.
-static int64_t chunks_of_rank(MlirOperation module, MlirOperation set) {
-    const int64_t experts = hec_set_experts(set), layers = hec_set_layers(set);
-    const int64_t all = experts * (layers ? layers : 1);
-    if (!hec_set_owned(set) || hec_target_of(module)->apart) return all;
-    const int64_t world = hec_module_world(module);
-    const MlirAttribute owner = mlirOperationGetAttributeByName(set, HEC_STR("owner"));
-    if (mlirAttributeIsNull(owner) || !mlirAttributeIsADenseI32Array(owner))
-        return all / experts * ((experts + world - 1) / world);
-    int64_t *count = calloc((size_t)world, sizeof *count), most = 0;
-    for (intptr_t i = 0; count && i < mlirDenseArrayGetNumElements(owner); i++) {
-        const int32_t rank = mlirDenseI32ArrayGetElement(owner, i);
-        if (rank >= 0 && rank < world && ++count[rank] > most) most = count[rank];
-    }
-    free(count);
-    return most;
-}
-
-// Elements that the fullest rank holds: all that is no expert's, and its chunks of each set.
-static int64_t elements_of_rank(MlirOperation module) {
-    int64_t elements = hec_module_param_elements(module);
-    struct hec_ops ops = hec_ops_in(hec_module_body(module));
-    for (int k = 0; k < ops.count; k++) {
-        if (!hec_op_is(ops.op[k], HEC_OP_set) || !hec_any_owned(ops.op[k])) continue;
-        const int64_t layers = hec_any_layers(ops.op[k]);
-        const int64_t all = hec_any_experts(ops.op[k]) * (layers ? layers : 1);
-        elements -= (all - chunks_of_rank(module, ops.op[k])) * hec_any_chunk_elements(ops.op[k]);
-    }
-    free(ops.op);
-    return elements;
-}
-
-// Elements of each of the optimizer's states on one rank: all that it updates; with dense = shard a part
-// of what every rank has.
-static int64_t state_elements(MlirOperation module) {
-    int64_t elements = elements_of_rank(module);
-    if (hec_target_of(module)->apart || !hec_shards_dense(module)) return elements;
-    const int64_t world = hec_module_world(module);
-    struct hec_ops ops = hec_ops_in(hec_module_body(module));
-    for (int k = 0; k < ops.count; k++) {
-        const MlirOperation op = ops.op[k];
-        int64_t count = 0;
-        if (hec_op_is(op, HEC_OP_param) && !hec_any_has_set(op) && hec_any_trainable(op))
-            count = hec_any_elements(op);
-        if (hec_op_is(op, HEC_OP_set) && !hec_any_owned(op))
-            count = hec_any_experts(op) * hec_any_chunk_elements(op);
-        if (!count) continue;
-        const int64_t layers = hec_any_layers(op);
-        elements -= (layers ? layers : 1) * (count - (count + world - 1) / world);
-    }
-    free(ops.op);
-    return elements;
-}
-
-// Elements that are frozen, of the fullest rank; `states`: of those whose states it has. They have places for gradients and states, whose memory is not taken on the
-// host, as nothing touches it; a device takes it.
-static int64_t frozen_elements(MlirOperation module, bool states) {
-    const bool shard = hec_shards_dense(module);
-    int64_t elements = 0;
-    struct hec_ops ops = hec_ops_in(hec_module_body(module));
-    for (int k = 0; !hec_target_of(module)->apart && k < ops.count; k++) {
-        const MlirOperation param = ops.op[k];
-        if (!hec_op_is(param, HEC_OP_param) || !hec_param_frozen(param)) continue;
-        const MlirOperation set = hec_find_symbol(module, hec_param_set(param));
-        const int64_t layers = hec_param_layers(param);
-        const int64_t copies = set.ptr ? chunks_of_rank(module, set) : layers ? layers : 1;
-        const int64_t count = copies * hec_param_elements(param);
-        const bool shared = states && shard && set.ptr && !hec_set_owned(set);
-        elements += shared ? count / hec_module_world(module) : count;
-    }
-    free(ops.op);
-    return elements;
-}
-
-// Bytes of the copies in bf16 that GEMMs of the fullest rank read.
-static int64_t rounded_bytes(MlirOperation module) {
-    int64_t bytes = 0;
-    struct hec_ops ops = hec_ops_in(hec_module_body(module));
-    for (int k = 0; k < ops.count; k++) {
-        const MlirOperation param = ops.op[k];
-        if (!hec_op_is(param, HEC_OP_param) || !hec_param_rounded(param)) continue;
-        const MlirOperation set = hec_find_symbol(module, hec_param_set(param));
-        const int64_t layers = hec_param_layers(param);
-        const int64_t copies = set.ptr ? chunks_of_rank(module, set) : layers ? layers : 1;
-        bytes += 2 * copies * hec_param_elements(param);
-    }
-    free(ops.op);
-    return bytes;
-}
-
 static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
@@ -323,12 +233,6 @@ static int64_t muon_elements(MlirOperation module) {
     }
     free(ops.op);
     return 2 * (largest + longest * longest);
-}
-
-static const char *note_of_parameters(const struct hec_target *target, bool ranks) {
-    if (!ranks) return "";
-    return target->apart ? "on one rank, with the places of all experts"
-                         : "on one rank, with its experts";
 }
 
 // What a device has, where the model says it, and which settings would need less where that is too little.
@@ -371,20 +275,18 @@ bool hec_explain_memory(MlirOperation module, FILE *out) {
     const bool placed = read_placement(&p, module);
     if (placed) {
         const int64_t whole = hec_module_param_elements(module) * element_bytes(module);
-        const int64_t parameters = elements_of_rank(module) * element_bytes(module);
-        const int64_t frozen = frozen_elements(module, false) * element_bytes(module);
-        const int64_t states =
-            (state_elements(module) - frozen_elements(module, true)) * element_bytes(module);
-        const int64_t rounded = rounded_bytes(module);
+        const int64_t parameters = hec_held_bytes(&p.arena, module, HPL_PARAMETERS);
+        const int64_t gradients = hec_held_bytes(&p.arena, module, HPL_GRADIENTS);
+        const int64_t states = hec_held_bytes(&p.arena, module, HPL_STATE);
+        const int64_t rounded = hec_held_bytes(&p.arena, module, HPL_COPIES);
         const bool ranks = hec_module_has_world(module);
         const int64_t scratch = p.target->scratch_bytes;
         const bool by_muon = hec_setting_is(module, HEC_KEY_train_optimizer, "muon");
         const int64_t muon = by_muon ? muon_elements(module) * element_bytes(module) : 0;
         print_whose(p.target, ranks ? hec_module_world(module) : 1, out);
-        print_line("parameters", parameters, note_of_parameters(p.target, ranks), out);
+        print_line("parameters", parameters, ranks ? "on one rank, with its experts" : "", out);
         if (rounded) print_line("rounded copies", rounded, "in bf16, that GEMMs read", out);
-        print_line("gradients", parameters - frozen,
-                   frozen ? "of what is not frozen" : "of the same layout", out);
+        print_line("gradients", gradients, "of what is trained", out);
         print_line("optimizer states", 2 * states,
                    by_muon ? "momenta, and AdamW's two means" : "AdamW's two means", out);
         if (muon) print_line("Muon's scratch", muon, "for one matrix at a time", out);
@@ -392,7 +294,7 @@ bool hec_explain_memory(MlirOperation module, FILE *out) {
         const int64_t replicas = hec_replicas_of(module);
         if (replicas) print_line("replicas", replicas, "of other ranks' experts, below", out);
         if (scratch) print_line("scratch", scratch, "of kernels", out);
-        const int64_t needed = 2 * parameters - frozen + 2 * states + muon + rounded + replicas +
+        const int64_t needed = parameters + gradients + 2 * states + muon + rounded + replicas +
                                scratch + p.arena_bytes;
         print_line("together", needed,
                    ranks ? "and what is under way between ranks: see the program's info" : "", out);

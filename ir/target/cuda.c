@@ -9,6 +9,7 @@ const struct hec_target hec_target_cuda = {
     .panel_columns = 0, // Tensor cores read tiles of rows.
     .align_bytes = 256, // What cudaMalloc gives.
     .apart = true,
+    .page_bytes = 2 << 20,     // HRT_PAGE_BYTES of runtime/device/pages.h.
     .scratch_bytes = 32 << 20, // HKC_SCRATCH of kernels/cuda/lane.h.
     .epilogues = false,        // Loops behind a GEMM are kernels of their own.
     .bf16_values = true,

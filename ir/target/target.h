@@ -15,7 +15,8 @@ struct hec_target {
     const char *compiled_for; // Those that "name:all" is.
     int panel_columns; // Weights of GEMMs lie in panels of so many columns; 0: all lie as rows.
     int align_bytes; // Alignment of everything in the arena, of every parameter and every copy of one.
-    bool apart;      // Tensors lie in a device's memory, where places of all experts take memory.
+    bool apart;      // Tensors lie in a device's memory.
+    int64_t page_bytes;    // A rank takes that memory in such pages; 0: memory of the host.
     int64_t scratch_bytes; // Bytes of that memory, for kernels.
     bool epilogues;        // Products call back for each block of their result.
     bool bf16_values; // With train.precision = bf16 tensors of tokens are kept as bf16, and GEMMs

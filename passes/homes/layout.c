@@ -147,8 +147,23 @@ static int64_t layers_of(MlirOperation symbol) {
     return layers > 0 ? layers : 1;
 }
 
-// Parameters of a set lie together, expert by expert: a chunk is what moves between devices.
-static int64_t place_set(const struct hec_ops *ops, MlirOperation set, int64_t offset) {
+enum { PADDING = 64 }; // At most a 64th of a chunk.
+
+// Where memory comes in pages, a chunk that fills whole pages, but for a little, gets the rest of the last one. So chunks of
+// different ranks share no page.
+static int64_t fill_pages(int64_t page, int64_t chunk) {
+    const int64_t filled = page ? (chunk + page - 1) / page * page : chunk;
+    return filled - chunk <= chunk / PADDING ? filled : chunk;
+}
+
+// Large chunks begin with a page.
+static int64_t first_page(int64_t page, int64_t offset, int64_t chunk) {
+    return page && chunk >= page ? (offset + page - 1) / page * page : offset;
+}
+
+// Parameters of a set lie together, expert by expert: a chunk is the unit that moves between devices. Returns the end.
+static int64_t place_set(const struct hec_homes *p, const struct hec_ops *ops, MlirOperation set,
+                         int64_t offset) {
     const MlirStringRef name = hec_set_sym_name(set);
     int64_t chunk = 0;
     for (int k = 0; k < ops->count; k++) {
@@ -158,9 +173,13 @@ static int64_t place_set(const struct hec_ops *ops, MlirOperation set, int64_t o
         hec_any_put_offset(ops->op[k], chunk);
         chunk += hec_any_elements(ops->op[k]);
     }
-    hec_set_put_offset(set, offset);
+    const int64_t page =
+        hec_set_owned(set) ? p->target->page_bytes / (int64_t)sizeof(float) : 0; // Elements.
+    chunk = fill_pages(page, chunk);
+    const int64_t begin = first_page(page, offset, chunk);
+    hec_set_put_offset(set, begin);
     hec_set_put_chunk_elements(set, chunk);
-    return layers_of(set) * hec_set_experts(set) * chunk;
+    return begin + layers_of(set) * hec_set_experts(set) * chunk;
 }
 
 // The parameter that `v`, or its gradient, lies in; null: none.
@@ -202,7 +221,7 @@ void hec_homes_parameters(struct hec_homes *p) {
         offset += layers_of(ops.op[k]) * elements;
     }
     for (int k = 0; k < ops.count; k++) {
-        if (hec_op_is(ops.op[k], HEC_OP_set)) offset += place_set(&ops, ops.op[k], offset);
+        if (hec_op_is(ops.op[k], HEC_OP_set)) offset = place_set(p, &ops, ops.op[k], offset);
     }
     hec_module_put_param_elements(p->module, offset);
     set_layouts(p);

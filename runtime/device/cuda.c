@@ -28,6 +28,7 @@
 #include "kernels/sum_squares/sum_squares_cuda.h"
 #include "runtime/device/device.h"
 #include "runtime/device/gpu.h"
+#include "runtime/device/pages.h"
 
 // Where the device has failed nothing that was computed can be trusted.
 static void check(struct hrt_device *device, const char *what, cudaError_t error) {
@@ -65,25 +66,26 @@ static bool open_lane(struct hkc_lane *lane, int number, struct hrt_error *error
 }
 
 // What `own` of a device is.
-struct marks {
-    cudaEvent_t event[HRT_MARKS];
+struct gpu {
+    int number;
+    cudaEvent_t mark[HRT_MARKS];
+    struct hrt_pages *pages; // Memory that was taken HRT_IN_PARTS.
 };
 
-static bool open_marks(struct marks *marks, struct hrt_error *error) {
+static bool open_marks(struct gpu *gpu, struct hrt_error *error) {
     for (int i = 0; i < HRT_MARKS; i++) {
-        const cudaError_t status =
-            cudaEventCreateWithFlags(&marks->event[i], cudaEventDisableTiming);
+        const cudaError_t status = cudaEventCreateWithFlags(&gpu->mark[i], cudaEventDisableTiming);
         if (status != cudaSuccess)
             return hrt_device_gpu_refuse(error, "its events cannot be made", status);
     }
     return true;
 }
 
-static void close_marks(struct marks *marks) {
-    for (int i = 0; marks && i < HRT_MARKS; i++) {
-        if (marks->event[i]) cudaEventDestroy(marks->event[i]);
+static void close_marks(struct gpu *gpu) {
+    for (int i = 0; gpu && i < HRT_MARKS; i++) {
+        if (gpu->mark[i]) cudaEventDestroy(gpu->mark[i]);
     }
-    free(marks);
+    free(gpu);
 }
 
 // Programs are linked with it where there is cuBLASLt.
@@ -154,11 +156,11 @@ static bool open_gpu(struct hrt_device *device, struct hrt_error *error) {
         return false;
     cudaDeviceGetPCIBusId(device->address, sizeof device->address, number);
     device->lane = calloc(1, sizeof *device->lane);
-    device->own = calloc(1, sizeof(struct marks));
-    const bool room = device->lane && device->own;
-    if (room) device->lane->warpgroups = warpgroups;
+    struct gpu *gpu = device->own = calloc(1, sizeof *gpu);
+    const bool room = device->lane && gpu;
+    if (room) device->lane->warpgroups = warpgroups, gpu->number = number;
     if (room && open_lane(device->lane, number, error) && open_library(device->lane, error) &&
-        open_graphs(&device->records, error) && open_marks(device->own, error))
+        open_graphs(&device->records, error) && open_marks(gpu, error))
         return true;
     close_gpu(device);
     return room ? false : hrt_fail(error, "out of memory");
@@ -198,10 +200,19 @@ static void clear(struct hrt_device *device, void *at, size_t bytes) {
     check(device, "clearing memory", cudaMemsetAsync(at, 0, bytes, device->lane->stream));
 }
 
+static void *take_parts(struct hrt_device *device, size_t bytes) {
+    struct gpu *gpu = device->own;
+    struct hrt_pages *pages = hrt_device_pages_reserve(gpu->number, bytes, gpu->pages);
+    if (!pages) return NULL;
+    gpu->pages = pages;
+    return hrt_device_pages_base(pages);
+}
+
 static void *take(struct hrt_device *device, enum hrt_memory memory, size_t bytes, bool sparse) {
-    (void)sparse; // Memory of a GPU is there once it is taken.
     const size_t room = bytes ? bytes : 1;
     void *taken = NULL;
+    (void)sparse; // Memory of a GPU is there once it is taken.
+    if (memory == HRT_IN_PARTS) return take_parts(device, room);
     if (memory == HRT_OF_BOTH) {
         if (cudaMallocHost(&taken, room) != cudaSuccess) return NULL;
         return memset(taken, 0, room);
@@ -239,8 +250,29 @@ static void give(struct hrt_device *device, enum hrt_memory memory, void *taken,
     (void)bytes;
     if (!taken) return;
     join(device);
+    struct gpu *gpu = device->own;
+    struct hrt_pages **pages = hrt_device_pages_find(&gpu->pages, taken);
+    if (pages) {
+        *pages = hrt_device_pages_release(*pages);
+        return;
+    }
     check(device, "giving memory back",
           memory == HRT_OF_BOTH ? cudaFreeHost(taken) : cudaFree(taken));
+}
+
+static bool touch(struct hrt_device *device, void *at, size_t bytes) {
+    struct gpu *gpu = device->own;
+    struct hrt_pages **pages = hrt_device_pages_find(&gpu->pages, at);
+    return !pages || hrt_device_pages_touch(*pages, at, bytes, device->lane->stream);
+}
+
+// The driver takes pages away also from work that reads them.
+static void leave(struct hrt_device *device, void *at, size_t bytes) {
+    struct gpu *gpu = device->own;
+    struct hrt_pages **pages = hrt_device_pages_find(&gpu->pages, at);
+    if (!pages) return;
+    if (hrt_device_pages_leaves(*pages, at, bytes)) join(device);
+    hrt_device_pages_leave(*pages, at, bytes);
 }
 
 static void room(struct hrt_device *device, size_t *left, size_t *all) {
@@ -274,13 +306,13 @@ static void fetch_gpu(struct hrt_device *device, void *to, const void *from, siz
 }
 
 static void mark_gpu(struct hrt_device *device, int mark) {
-    const struct marks *marks = device->own;
-    check(device, "marking", cudaEventRecord(marks->event[mark], device->lane->stream));
+    const struct gpu *gpu = device->own;
+    check(device, "marking", cudaEventRecord(gpu->mark[mark], device->lane->stream));
 }
 
 static void await_gpu(struct hrt_device *device, int mark) {
-    const struct marks *marks = device->own;
-    wait_for(device, marks->event[mark]);
+    const struct gpu *gpu = device->own;
+    wait_for(device, gpu->mark[mark]);
 }
 
 // For NVIDIA's profilers. Without one it is a look at a pointer.
@@ -356,6 +388,9 @@ const struct hrt_device_backend hrt_device_cuda = {
     .close = close_gpu,
     .take = take,
     .give = give,
+    .page_bytes = HRT_PAGE_BYTES,
+    .touch = touch,
+    .leave = leave,
     .room = room,
     .write = write_gpu,
     .read = read_gpu,

@@ -130,6 +130,17 @@ struct hrt_losses hrt_device_losses(struct hrt_device *device, const float *cons
     return losses;
 }
 
+bool hrt_device_touch(struct hrt_device *device, void *at, size_t bytes) {
+    return !hrt_device_is_apart(device) || device->backend->touch(device, at, bytes);
+}
+
+void hrt_device_leave(struct hrt_device *device, void *at, size_t bytes) {
+    if (hrt_device_is_apart(device))
+        device->backend->leave(device, at, bytes);
+    else
+        hrt_device_forget(device, at, bytes);
+}
+
 void hrt_device_forget(const struct hrt_device *device, void *at, size_t bytes) {
     if (hrt_device_is_apart(device)) return;
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);

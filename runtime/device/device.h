@@ -24,8 +24,9 @@
 #include "runtime/program.h"
 
 // HRT_OF_DEVICE: only the device may touch it. HRT_OF_BOTH: the host's, and the device reads and writes it, too;
-// slower for the device, for what is small or read once.
-enum hrt_memory { HRT_OF_DEVICE, HRT_OF_BOTH };
+// slower for the device, for what is small or read once. HRT_IN_PARTS: only the device may touch it, and only
+// parts that hrt_device_touch has made ready.
+enum hrt_memory { HRT_OF_DEVICE, HRT_OF_BOTH, HRT_IN_PARTS };
 
 // Why the host waits for the device. The profile lists them.
 enum hrt_why {
@@ -81,10 +82,15 @@ struct hrt_device_backend {
     // Names the device, in a few words, also where nothing can be opened. NULL: no name.
     void (*describe)(char *text, size_t bytes);
     void (*close)(struct hrt_device *device);
-    // Zeroed memory, aligned to 256 bytes at least. `sparse`: only part of it will ever be touched. NULL: there is
-    // not enough. give: also NULL.
+    // Zeroed memory, aligned to 256 bytes at least. `sparse`: only part of it will ever be used. NULL: there is not
+    // enough. give: also NULL.
     void *(*take)(struct hrt_device *device, enum hrt_memory memory, size_t bytes, bool sparse);
     void (*give)(struct hrt_device *device, enum hrt_memory memory, void *taken, size_t bytes);
+    // NULL on the host. They implement hrt_device_touch and hrt_device_leave for memory that was taken HRT_IN_PARTS.
+    // Its pages have `page_bytes`.
+    size_t page_bytes;
+    bool (*touch)(struct hrt_device *device, void *at, size_t bytes);
+    void (*leave)(struct hrt_device *device, void *at, size_t bytes);
     // Bytes that are free, and all.
     void (*room)(struct hrt_device *device, size_t *left, size_t *all);
     // The fields below are for devices with separate memory (hrt_device_is_apart); NULL: the host's own way.
@@ -150,9 +156,17 @@ void hrt_lines_end(struct hrt_lines *lines);
 // Copies `bytes` to the device, behind what was asked for before. `from` may be changed afterwards.
 void hrt_device_write(struct hrt_device *device, void *to, const void *from, size_t bytes);
 
-// Gives back the whole pages of `bytes`, whose values are not needed any more, of memory that was taken `sparse`; a
-// part that shares a page with others stays. Nothing on a device with separate memory, whose memory is not taken page
-// by page.
+// Makes `bytes` of memory that was taken HRT_IN_PARTS ready for use, zeroed behind the work that was asked for before.
+// On the host nothing is to be done: pages come as they are touched, and whole pages that were left are zero.
+// False: there is not enough memory, and nothing has changed.
+bool hrt_device_touch(struct hrt_device *device, void *at, size_t bytes);
+
+// Gives the pages of `bytes` back, whose values are not needed any more. The bytes are those of one touch before.
+// On a device with separate memory it waits for the work that was asked for, where a page goes.
+// A page that another touch shares stays.
+void hrt_device_leave(struct hrt_device *device, void *at, size_t bytes);
+
+// The same for memory of the host, in pieces of any size. Nothing on a device with separate memory.
 void hrt_device_forget(const struct hrt_device *device, void *at, size_t bytes);
 
 // Zeroes `bytes` of the device, behind what was asked for before.

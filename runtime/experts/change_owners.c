@@ -1,14 +1,15 @@
 // New owners, and the way of their chunks.
+#define _GNU_SOURCE // The program's name.
 #include "runtime/experts/change_owners.h"
 
+#include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "kernels/bf16.h"
 #include "runtime/experts/moves.h"
 #include "runtime/experts/paths.h"
 #include "runtime/params/snapshot.h"
-#include "runtime/params/tensor.h"
 
 // ---- new owners
 
@@ -57,79 +58,89 @@ static void compare_owners(struct hrt_fssdp *fssdp, int index, const int32_t *ne
 // ---- moving
 //
 // A rank that receives before it sends takes more memory than it will have. So chunks move along paths
-// from owner to owner (paths.h), few of a rank at a time; what has been sent is given back at once, and gradients, which
-// are zero now, before all.
+// from owner to owner (paths.h), few of a rank at a time. Each batch is waited for: then what has been sent is given back.
+// Gradients, which are zero now, go before all.
 
-enum { BUFFERS = 4, AT_A_TIME = 2, UNDER_WAY = AT_A_TIME * BUFFERS };
+enum { STEPS_UNDER_WAY = HPL_UNDER_WAY * HPL_BUFFERS };
 
-struct buffer {
-    char *base; // NULL: there is none.
-    int64_t element;
-};
-
-// Messages of this rank, at most UNDER_WAY at a time. All ranks list theirs in one order, so the first
-// one that is left can always go on; and in the same batches, so that both ranks of a message have it in the same group of
-// messages of their devices (net/launch.h).
+// All ranks list their messages in the same batches, so both ranks of a message have it in the same one.
 struct way {
-    struct hrt_steps steps; // The first member.
     const struct hrt_fssdp *fssdp;
     int set;
     struct hrt_paths paths;
     const int64_t *order; // [count] chunks.
-    int64_t at, count;
-    struct hrt_step step[UNDER_WAY];
+    int64_t count;
+    struct hrt_step step[STEPS_UNDER_WAY];
 };
 
-static void list_chunk(struct way *way, int64_t chunk) {
-    const struct hrt_fssdp *fssdp = way->fssdp;
-    const struct hrt_state *state = fssdp->state;
-    const struct hrt_set *set = fssdp->set[way->set].set;
-    const int64_t element = hrt_element_bytes(fssdp->program->precision);
-    const struct buffer buffer[BUFFERS] = {{state->values[HRT_PARAMETERS], element},
-                                           {state->rounded, sizeof(hk_bf16)},
-                                           {state->values[HRT_MEANS], element},
-                                           {state->values[HRT_VARIANCES], element}};
+// Where a chunk lies in a buffer of this rank's; NULL: there is no such buffer, or no chunks in it.
+static char *chunk_in(const struct way *way, enum hpl_buffer buffer, int64_t chunk, size_t *bytes) {
+    const struct hrt_state *state = way->fssdp->state;
+    const struct hrt_set *set = way->fssdp->set[way->set].set;
+    const struct hpl_held *held = &state->placement->held;
+    const int64_t element = hpl_held_element(held, buffer);
+    char *base = buffer == HPL_COPIES ? state->rounded : state->values[buffer];
+    *bytes = (size_t)(set->chunk_elements * element);
+    if (!base || !hpl_held_has_set(held, way->set, buffer)) return NULL;
+    return base + (set->offset + chunk * set->chunk_elements) * element;
+}
+
+static void list_chunk(const struct way *way, struct hrt_steps *steps, int64_t chunk) {
     const int32_t from = way->paths.owner[chunk], to = way->paths.next[chunk];
-    const int64_t at = hrt_chunk_offset(set, chunk / set->experts, chunk % set->experts);
-    if (from != fssdp->comm->rank && to != fssdp->comm->rank) return;
-    for (int i = 0; i < BUFFERS; i++) {
-        const int64_t size = buffer[i].element;
-        if (!buffer[i].base) continue;
-        char *data = buffer[i].base + at * size;
-        const size_t bytes = (size_t)(set->chunk_elements * size);
-        if (from == fssdp->comm->rank) {
-            hrt_steps_send(&way->steps, to, data, bytes, -1);
-        } else {
-            hrt_steps_receive(&way->steps, from, data, bytes, -1);
-        }
+    const int rank = way->fssdp->comm->rank;
+    if (from != rank && to != rank) return;
+    for (enum hpl_buffer i = 0; i < HPL_BUFFERS; i++) {
+        size_t bytes;
+        char *data = i == HPL_GRADIENTS ? NULL : chunk_in(way, i, chunk, &bytes);
+        if (!data) continue;
+        if (from == rank)
+            hrt_steps_send(steps, to, data, bytes, -1);
+        else
+            hrt_steps_receive(steps, from, data, bytes, -1);
     }
 }
 
-// Gives back what has been sent, and goes on with the next chunks.
-static bool next_chunks(struct hrt_steps *steps) {
-    struct way *way = (struct way *)steps;
-    for (int32_t i = 0; i < steps->count; i++) {
-        if (way->step[i].kind == HRT_SEND)
-            hrt_device_forget(&way->fssdp->state->device, (char *)way->step[i].from,
-                              way->step[i].bytes); // Its owner's, till now.
+// Memory stands behind a chunk before its first byte arrives.
+static void touch_chunk(const struct way *way, int64_t chunk) {
+    const struct hrt_fssdp *fssdp = way->fssdp;
+    for (enum hpl_buffer i = 0; i < HPL_BUFFERS; i++) {
+        size_t bytes;
+        char *data = chunk_in(way, i, chunk, &bytes);
+        if (!data || hrt_device_touch(&fssdp->state->device, data, bytes)) continue;
+        fprintf(stderr, "%s: error: not enough memory on %s for an expert's new owner\n",
+                program_invocation_short_name, fssdp->state->device.name);
+        hrt_comm_abort(fssdp->comm, HRT_EXIT_FAILED);
     }
-    hrt_steps_clear(steps);
-    while (way->at < way->count && steps->count == 0) { // Batches of others have nothing here.
-        const int64_t end = hrt_paths_batch(&way->paths, way->order, way->at, way->count, AT_A_TIME,
-                                            way->fssdp->cursor);
-        while (way->at < end) list_chunk(way, way->order[way->at++]);
-    }
-    return steps->count > 0;
 }
 
-static void drop_gradients(const struct hrt_fssdp *fssdp, int index) {
-    const struct hrt_set *set = fssdp->set[index].set;
-    const int64_t bytes = set->chunk_elements * hrt_element_bytes(fssdp->program->precision);
-    char *grads = fssdp->state->values[HRT_GRADIENTS];
-    grads += set->offset * hrt_element_bytes(fssdp->program->precision);
-    for (int64_t chunk = 0; chunk < set->layers * set->experts; chunk++) {
-        if (fssdp->state->placement->owner[index][chunk] == fssdp->comm->rank)
-            hrt_device_forget(&fssdp->state->device, grads + chunk * bytes, (size_t)bytes);
+static void leave_chunk(const struct way *way, int64_t chunk) {
+    for (enum hpl_buffer i = 0; i < HPL_BUFFERS; i++) {
+        size_t bytes;
+        char *data = chunk_in(way, i, chunk, &bytes);
+        if (data && i != HPL_GRADIENTS) hrt_device_leave(&way->fssdp->state->device, data, bytes);
+    }
+}
+
+static void leave_gradients(const struct way *way) {
+    for (int64_t i = 0; i < way->count; i++) {
+        size_t bytes;
+        char *data = chunk_in(way, HPL_GRADIENTS, way->order[i], &bytes);
+        if (data && way->paths.owner[way->order[i]] == way->fssdp->comm->rank)
+            hrt_device_leave(&way->fssdp->state->device, data, bytes);
+    }
+}
+
+static void move_batch(struct way *way, int64_t begin, int64_t end) {
+    struct hrt_comm *comm = way->fssdp->comm;
+    struct hrt_steps steps = {.step = way->step, .room = STEPS_UNDER_WAY};
+    steps.on_device = hrt_device_is_apart(&way->fssdp->state->device);
+    for (int64_t i = begin; i < end; i++) {
+        if (way->paths.next[way->order[i]] == comm->rank) touch_chunk(way, way->order[i]);
+        list_chunk(way, &steps, way->order[i]);
+    }
+    hrt_join(comm, hrt_submit(comm, HRT_LANE_SAVE, &steps), "the experts' new owners");
+    for (int64_t i = begin; i < end; i++) {
+        if (way->paths.owner[way->order[i]] == comm->rank) leave_chunk(way, way->order[i]);
     }
 }
 
@@ -152,18 +163,14 @@ static int64_t move_set(const struct hrt_fssdp *fssdp, int index, const int32_t 
     int32_t *owner = fssdp->state->placement->owner[index];
     const struct hrt_paths paths = {owner, next, set->layers * set->experts, fssdp->comm->size};
     const int64_t count = hrt_paths_order(&paths, fssdp->order, fssdp->cursor);
-    struct way way = {.steps = {.room = UNDER_WAY, .next = next_chunks},
-                      .fssdp = fssdp,
-                      .set = index,
-                      .paths = paths,
-                      .order = fssdp->order,
-                      .count = count};
-    way.steps.step = way.step;
-    way.steps.on_device = hrt_device_is_apart(&fssdp->state->device);
-    drop_gradients(fssdp, index);
+    struct way way = {
+        .fssdp = fssdp, .set = index, .paths = paths, .order = fssdp->order, .count = count};
     keep_for_saving(&way);
-    hrt_join(fssdp->comm, hrt_submit(fssdp->comm, HRT_LANE_SAVE, &way.steps),
-             "the experts' new owners");
+    leave_gradients(&way);
+    for (int64_t at = 0, end; at < count; at = end) {
+        end = hrt_paths_batch(&paths, way.order, at, count, HPL_UNDER_WAY, fssdp->cursor);
+        move_batch(&way, at, end);
+    }
     for (int64_t i = 0; i < count; i++) owner[fssdp->order[i]] = next[fssdp->order[i]];
     return count;
 }

@@ -10,12 +10,14 @@
 #include <stdint.h>
 
 #include "runtime/base/error.h"
+#include "runtime/plan/held.h"
 #include "runtime/program.h"
 
 struct hrt_placement {
     const struct hrt_program *program; // Borrowed.
     int rank;                          // This process's.
-    int32_t **owner; // [sets] of [layers][experts], ranks. NULL: every rank has all experts.
+    int32_t **owner;      // [sets] of [layers][experts], ranks. NULL: every rank has all experts.
+    struct hpl_held held; // The parts of buffers that each rank holds, by the owners of now.
 };
 
 // The first owners: those that the compiler has chosen, or else hpl_even_owner's; no table where every
@@ -31,9 +33,5 @@ int hrt_owner(const struct hrt_placement *placement, int set, int64_t layer, int
 
 // Whether the chunk's parameters lie at their place on this rank: it owns them, or every rank has all.
 bool hrt_owns(const struct hrt_placement *placement, int set, int64_t layer, int64_t expert);
-
-// Chunks of the set that the fullest rank owns at first, all layers together: never fewer than after a
-// change of owners, which leaves every rank equally many. All of them where every rank has all.
-int64_t hrt_most_owned(const struct hrt_program *program, int set);
 
 #endif

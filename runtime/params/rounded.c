@@ -30,14 +30,3 @@ void hrt_round_params(const struct hrt_placement *placement, const void *params,
 size_t hrt_rounded_bytes(const struct hrt_program *program) {
     return program->bind_rounded ? (size_t)program->param_elements * sizeof(hk_bf16) : 0;
 }
-
-size_t hrt_rounded_bytes_here(const struct hrt_program *program) {
-    int64_t elements = 0;
-    for (int i = 0; i < program->params; i++) {
-        const struct hrt_param *param = &program->param[i];
-        if (!param->rounded) continue;
-        const int64_t copies = param->set < 0 ? param->layers : hrt_most_owned(program, param->set);
-        elements += copies * param->elements;
-    }
-    return (size_t)elements * sizeof(hk_bf16);
-}

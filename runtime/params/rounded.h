@@ -20,7 +20,4 @@ void hrt_round_tensor(const struct hrt_param *param, int64_t offset, const void 
 // Bytes of the buffer: of all parameters, with a copy or without. 0: no parameter has one.
 size_t hrt_rounded_bytes(const struct hrt_program *program);
 
-// Bytes of it that one rank, the one with the most experts, ever touches.
-size_t hrt_rounded_bytes_here(const struct hrt_program *program);
-
 #endif

@@ -1,6 +1,7 @@
 // Takes the memory of a run from its device, and gives it back.
 #include "runtime/train/create.h"
 
+#include "runtime/base/format.h"
 #include "runtime/experts/experts.h"
 #include "runtime/experts/fssdp_run.h"
 #include "runtime/net/transport.h"
@@ -14,14 +15,51 @@ static void release(struct hrt_state *state, enum hrt_memory memory, void *buffe
     if (buffer) state->device.backend->give(&state->device, memory, buffer, bytes);
 }
 
-// Where experts live on several ranks, parameters keep their places, and a rank touches its own.
+static void *buffer_of(const struct hrt_state *state, enum hpl_buffer buffer) {
+    return buffer == HPL_COPIES ? state->rounded : state->values[buffer];
+}
+
+// Puts memory behind the parts of a buffer that this rank uses.
+static bool touch(struct hrt_state *state, enum hpl_buffer buffer, const char *what,
+                  struct hrt_error *error) {
+    struct hrt_device *device = &state->device;
+    const int64_t element = hpl_held_element(&state->placement->held, buffer);
+    char *base = buffer_of(state, buffer), size[32];
+    struct hpl_extent extent = {0};
+    int64_t bytes = 0;
+    while (hpl_held_next(&state->placement->held, state->placement->rank, buffer, &extent)) {
+        if (hrt_device_touch(device, base + extent.offset * element,
+                             (size_t)(extent.count * element))) {
+            bytes += extent.count * element;
+            continue;
+        }
+        hrt_format_bytes(size, sizeof size, (double)bytes);
+        return hrt_fail(error, "not enough memory on %s: %s need more than %s", device->name, what,
+                        size);
+    }
+    return true;
+}
+
+static bool touch_all(struct hrt_state *state, struct hrt_error *error) {
+    static const char *const what[] = {"parameters", "gradients", "the optimizer's means",
+                                       "the optimizer's variances", "parameters rounded to bf16"};
+    bool touched = true;
+    if (!hrt_device_is_apart(&state->device) || !hrt_memory_in_parts(state->program)) return true;
+    for (int i = 0; touched && i < HPL_BUFFERS; i++) {
+        if (buffer_of(state, i)) touched = touch(state, i, what[i], error);
+    }
+    return touched;
+}
+
+// Parameters keep their places whatever a rank has of them, and a rank touches its own.
 static bool reserve_all(struct hrt_state *state, enum hrt_training training,
                         struct hrt_error *error) {
     const struct hrt_program *program = state->program;
     const size_t params = hrt_state_params_bytes(program), batch = hrt_state_ids_bytes(program);
     const size_t rounded = hrt_rounded_bytes(program);
+    const bool apart = hrt_device_is_apart(&state->device), ahead = apart && !program->world;
     const bool own = program->owned, part = own || program->dense_shard;
-    const bool ahead = hrt_device_is_apart(&state->device) && !program->world;
+    const enum hrt_memory placed = hrt_memory_in_parts(program) ? HRT_IN_PARTS : HRT_OF_DEVICE;
     void *ids = NULL, *targets = NULL, *sums = NULL, *clipped = NULL;
     const struct {
         enum hrt_memory memory;
@@ -31,16 +69,16 @@ static bool reserve_all(struct hrt_state *state, enum hrt_training training,
         const char *what;
     } all[] = {
         {HRT_OF_BOTH, &state->model, program->model_bytes, false, true, "the model's tables"},
-        {HRT_OF_DEVICE, &state->values[HRT_PARAMETERS], params, own, true, "parameters"},
-        {HRT_OF_DEVICE, &state->values[HRT_GRADIENTS], params, own, true, "gradients"},
+        {placed, &state->values[HRT_PARAMETERS], params, own, true, "parameters"},
+        {placed, &state->values[HRT_GRADIENTS], params, own, true, "gradients"},
         {HRT_OF_DEVICE, &state->arena, program->arena_bytes, false, true, "the arena's values"},
         {HRT_OF_BOTH, &ids, batch, false, true, "token ids"},
         {HRT_OF_BOTH, &targets, batch, false, true, "target ids"},
         {HRT_OF_BOTH, &sums, hrt_memory_sums_bytes(program), false, true, "sums of squares"},
         {HRT_OF_DEVICE, &clipped, sizeof *state->clipped, false, ahead, "the norm"},
-        {HRT_OF_DEVICE, &state->rounded, rounded, own, rounded, "parameters rounded to bf16"},
-        {HRT_OF_DEVICE, &state->values[HRT_MEANS], params, part, training, "the optimizer's means"},
-        {HRT_OF_DEVICE, &state->values[HRT_VARIANCES], params, part, training,
+        {placed, &state->rounded, rounded, own, rounded, "parameters rounded to bf16"},
+        {placed, &state->values[HRT_MEANS], params, part, training, "the optimizer's means"},
+        {placed, &state->values[HRT_VARIANCES], params, part, training,
          "the optimizer's variances"},
     };
     bool reserved = true;
@@ -53,7 +91,7 @@ static bool reserve_all(struct hrt_state *state, enum hrt_training training,
     state->targets = targets;
     state->sums = sums;
     state->clipped = clipped;
-    return reserved;
+    return reserved && touch_all(state, error);
 }
 
 // The emitted program finds its device in the model.

@@ -38,10 +38,6 @@ static int64_t widest_parts(const struct hrt_program *program, int64_t ranks) {
     return elements;
 }
 
-int64_t hrt_dense_state_elements(const struct hrt_program *program) {
-    return widest_parts(program, program->dense_shard ? program->world : 1);
-}
-
 // Bytes of one message at most: a round's, or all parts together.
 static size_t stride_of(const struct hrt_program *program) {
     const size_t all =

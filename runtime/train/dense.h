@@ -35,9 +35,6 @@ void hrt_dense_destroy(struct hrt_dense *dense);
 // Bytes that hrt_dense_create takes for what is under way.
 size_t hrt_dense_bytes(const struct hrt_program *program);
 
-// Elements outside of owned experts whose optimizer states the fullest rank has.
-int64_t hrt_dense_state_elements(const struct hrt_program *program);
-
 // Whether the backward that follows is the last one before the gradients are read: then what it
 // completes is summed at once.
 void hrt_dense_last(struct hrt_dense *dense, bool last);

@@ -2,12 +2,14 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/base/format.h"
 #include "runtime/device/device.h"
 #include "runtime/experts/fssdp_run.h"
 #include "runtime/net/transport.h"
+#include "runtime/params/placement.h"
 #include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/dense.h"
@@ -23,21 +25,42 @@ size_t hrt_memory_sums_bytes(const struct hrt_program *program) {
     return (size_t)(tensors + hrt_ranks_chunks(program) + program->world) * sizeof(double);
 }
 
-// Bytes of parameters and of what has their layout. Places of experts are fixed: on a device with separate memory those of
-// others' experts take memory, too.
+bool hrt_memory_in_parts(const struct hrt_program *program) {
+    bool parts = program->owned;
+    for (int i = 0; i < program->params; i++) parts = parts || program->param[i].frozen;
+    return parts;
+}
+
+// Bytes of parameters and of what has their layout.
 struct places {
     size_t params, gradients, rounded, states;
 };
 
+static size_t bytes_of(const struct hpl_held *held, enum hpl_buffer buffer, int64_t page,
+                       bool *taken) {
+    return (size_t)(taken ? hpl_held_page_bytes(held, buffer, page, taken)
+                          : hpl_held_bytes(held, buffer));
+}
+
+// On the fullest rank, with the first owners; all of it where there is no memory to find out.
 static struct places places_of(const struct hrt_program *program, bool apart) {
     const size_t all = hrt_state_params_bytes(program);
-    if (apart) return (struct places){all, all, hrt_rounded_bytes(program), all};
-    return (struct places){
-        hrt_ranks_params_bytes(program),
-        hrt_ranks_params_bytes(program) - hrt_ranks_frozen_bytes(program, false),
-        hrt_rounded_bytes_here(program),
-        hrt_ranks_state_bytes(program) - hrt_ranks_frozen_bytes(program, true),
-    };
+    const int64_t page = apart ? (int64_t)program->device->page_bytes : 0;
+    struct places places = {all, all, hrt_rounded_bytes(program), all};
+    struct hrt_placement placement;
+    struct hrt_error error;
+    if ((apart && !hrt_memory_in_parts(program)) ||
+        !hrt_placement_create(&placement, program, 0, &error))
+        return places;
+    const struct hpl_held *held = &placement.held;
+    bool *taken = apart ? malloc((size_t)hpl_held_pages(held, page)) : NULL;
+    if (!apart || taken)
+        places = (struct places){
+            bytes_of(held, HPL_PARAMETERS, page, taken), bytes_of(held, HPL_GRADIENTS, page, taken),
+            bytes_of(held, HPL_COPIES, page, taken), bytes_of(held, HPL_STATE, page, taken)};
+    free(taken);
+    hrt_placement_destroy(&placement);
+    return places;
 }
 
 int hrt_memory_list(const struct hrt_program *program, enum hrt_training training,

@@ -124,37 +124,6 @@ size_t hrt_ranks_process_bytes(const struct hrt_program *program) {
            2 * (size_t)(wave * hrt_element_bytes(program->precision));
 }
 
-size_t hrt_ranks_params_bytes(const struct hrt_program *program) {
-    int64_t elements = program->param_elements;
-    for (int i = 0; program->owned && i < program->sets; i++) {
-        const struct hrt_set *set = &program->set[i];
-        elements -= (set->layers * set->experts - hrt_most_owned(program, i)) * set->chunk_elements;
-    }
-    return (size_t)(elements * hrt_element_bytes(program->precision));
-}
-
-size_t hrt_ranks_state_bytes(const struct hrt_program *program) {
-    struct hrt_program whole = *program;
-    whole.dense_shard = false;
-    const int64_t elsewhere = hrt_dense_state_elements(&whole) - hrt_dense_state_elements(program);
-    return hrt_ranks_params_bytes(program) -
-           (size_t)(elsewhere * hrt_element_bytes(program->precision));
-}
-
-size_t hrt_ranks_frozen_bytes(const struct hrt_program *program, bool states) {
-    const bool shared = states && program->dense_shard && !program->owned;
-    int64_t elements = 0;
-    for (int i = 0; i < program->params; i++) {
-        const struct hrt_param *param = &program->param[i];
-        if (!param->frozen) continue;
-        const int64_t tensors =
-            param->set < 0 ? param->layers : hrt_most_owned(program, param->set);
-        const int64_t ranks = shared && param->set >= 0 ? program->world : 1;
-        elements += tensors * param->elements / ranks;
-    }
-    return (size_t)(elements * hrt_element_bytes(program->precision));
-}
-
 void hrt_ranks_sum_gradients(const struct hrt_state *state) {
     if (state->dense) hrt_dense_finish(state->dense);
 }

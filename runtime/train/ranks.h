@@ -26,12 +26,7 @@ void hrt_ranks_sum_gradients(const struct hrt_state *state);
 // exit code of the lowest of those, and only that one keeps the text.
 bool hrt_ranks_agree(struct hrt_comm *comm, bool sound, struct hrt_error *error);
 
-// Bytes of the parameters on the fullest rank, and of what moves rows to experts on each (replicas are
-// hrt_fssdp_bytes).
-size_t hrt_ranks_params_bytes(const struct hrt_program *program);
-size_t hrt_ranks_state_bytes(const struct hrt_program *program); // Each of the optimizer's states.
-// Bytes of frozen parameters, or of each of their states, which nothing touches.
-size_t hrt_ranks_frozen_bytes(const struct hrt_program *program, bool states);
+// Bytes of what moves rows to experts on each rank (replicas are hrt_fssdp_bytes).
 struct hrt_experts_bytes hrt_ranks_moving_bytes(const struct hrt_program *program);
 
 // Memory of a process besides: its code, libraries, stack, and MPI with its buffers.

@@ -113,7 +113,7 @@ static void complete(struct hrt_dense *dense, int64_t layers) {
 // The elements that this rank updates: 1 where it does.
 static char *own_elements(const struct hrt_dense *dense, bool shard) {
     const struct hrt_span whole[] = {
-        {.count = AT_LARGE + 5, .decay = true},
+        {.count = AT_LARGE + 5, .rates.decay = true},
         {.offset = AT_LARGE + 5, .count = ELEMENTS - AT_LARGE - 5},
     };
     char *own = malloc(ELEMENTS);
@@ -122,7 +122,7 @@ static char *own_elements(const struct hrt_dense *dense, bool shard) {
     memset(own, !shard, ELEMENTS);
     const int64_t cuts = shard ? hrt_dense_cut(dense, whole, 2, cut) : 0;
     for (int64_t s = 0; s < cuts; s++) {
-        RANKS_CHECK(&world, cut[s].decay == (cut[s].offset < AT_LARGE + 5));
+        RANKS_CHECK(&world, cut[s].rates.decay == (cut[s].offset < AT_LARGE + 5));
         for (int64_t i = 0; i < cut[s].count; i++) RANKS_CHECK(&world, !own[cut[s].offset + i]++);
     }
     free(cut);

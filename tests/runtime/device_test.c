@@ -32,6 +32,13 @@ static struct hrt_device opened(int backend) {
     return device;
 }
 
+static struct hrt_placement placed(const struct hrt_program *program) {
+    struct hrt_placement placement;
+    struct hrt_error error = {0};
+    assert_true(hrt_placement_create(&placement, program, 0, &error));
+    return placement;
+}
+
 static int64_t waits_of(const struct hrt_device *device) {
     int64_t calls = 0;
     for (int i = 0; i < HRT_WHYS; i++) calls += device->wait[i].calls;
@@ -92,7 +99,7 @@ static void waits_are_counted_by_purpose_where_there_are_any(void **state) {
 static void memory_that_is_not_there_is_refused(void **state) {
     (void)state;
     struct hrt_program program = bigram;
-    struct hrt_placement placement = {.program = &program};
+    struct hrt_placement placement = placed(&program);
     for (int b = 0; b < BACKENDS; b++) {
         struct hrt_device device = opened(b);
         size_t left = 0, all = 0;
@@ -120,7 +127,79 @@ static void memory_that_is_not_there_is_refused(void **state) {
         assert_true(hrt_state_create(&none, &placement, NULL, HRT_BY_ADAMW, &error));
         hrt_state_destroy(&none);
     }
+    hrt_placement_destroy(&placement);
     assert_int_equal(test_apart_blocks(), 0);
+}
+
+// ---- memory in parts
+
+enum { MIB = 1 << 20 };
+
+static int64_t mib_left(struct hrt_device *device) {
+    size_t left, all;
+    device->backend->room(device, &left, &all);
+    return (int64_t)(left / MIB);
+}
+
+static int byte_at(struct hrt_device *device, const char *at) {
+    char byte;
+    hrt_device_read(device, &byte, at, 1, HRT_WHY_VALUES);
+    return byte;
+}
+
+// Pages of 2 MiB stand where somebody has touched and not left; they are zeroed, and nothing else takes memory.
+static void pages_come_and_go_with_their_users(void **state) {
+    (void)state;
+    for (int b = 0; b < BACKENDS; b++) {
+        struct hrt_device device = opened(b);
+        const bool counts = device.backend->page_bytes;
+        const int64_t left = mib_left(&device);
+        char *at = device.backend->take(&device, HRT_IN_PARTS, 100 * (size_t)MIB, true), one = 1;
+        assert_non_null(at);
+        if (counts) assert_int_equal(mib_left(&device), left);
+        assert_true(hrt_device_touch(&device, at + MIB, 2 * MIB));     // Pages 0 and 1.
+        assert_true(hrt_device_touch(&device, at + 3 * MIB, 2 * MIB)); // 1 and 2.
+        if (counts) assert_int_equal(mib_left(&device), left - 6);
+        assert_int_equal(byte_at(&device, at + MIB), 0);
+        assert_int_equal(byte_at(&device, at + 5 * MIB - 1), 0);
+        hrt_device_write(&device, at + 3 * MIB, &one, 1);
+        hrt_device_write(&device, at + 3 * MIB - 1, &one, 1);
+        hrt_device_leave(&device, at + MIB, 2 * MIB);
+        if (counts) assert_int_equal(mib_left(&device), left - 4);
+        assert_int_equal(byte_at(&device, at + 3 * MIB), 1);
+        assert_true(
+            hrt_device_touch(&device, at + MIB, 2 * MIB)); // Zeroed, but for what is another's.
+        if (counts) assert_int_equal(byte_at(&device, at + 3 * MIB - 1), 0);
+        assert_int_equal(byte_at(&device, at + 3 * MIB), 1);
+        hrt_device_leave(&device, at + 3 * MIB, 2 * MIB);
+        hrt_device_leave(&device, at + MIB, 2 * MIB);
+        if (counts) assert_int_equal(mib_left(&device), left);
+        assert_true(hrt_device_touch(&device, at, 100 * (size_t)MIB));
+        device.backend->give(&device, HRT_IN_PARTS, at, 100 * (size_t)MIB); // With what stands.
+        if (counts) assert_int_equal(mib_left(&device), left);
+        hrt_device_close(&device);
+    }
+    assert_int_equal(test_apart_blocks(), 0);
+}
+
+static void pages_that_are_too_many_leave_all_as_it_was(void **state) {
+    (void)state;
+    for (int b = 0; b < BACKENDS; b++) {
+        struct hrt_device device = opened(b);
+        const int64_t left = mib_left(&device);
+        const size_t all = (size_t)(left + 4) * MIB;
+        if (device.backend->page_bytes) {
+            char *at = device.backend->take(&device, HRT_IN_PARTS, all, true);
+            assert_non_null(at);
+            assert_true(hrt_device_touch(&device, at, MIB));
+            assert_false(hrt_device_touch(&device, at, all));
+            assert_int_equal(mib_left(&device), left - 2);
+            hrt_device_leave(&device, at, MIB);
+            assert_int_equal(mib_left(&device), left);
+            device.backend->give(&device, HRT_IN_PARTS, at, all);
+        }
+        hrt_device_close(&device);
+    }
 }
 
 // ---- the trainer's part
@@ -183,7 +262,7 @@ static void spoil_a_gradient(struct hrt_state *state) {
 // behind them. Returns the last norm.
 static double train_on(const struct hrt_device_backend *backend, bool spoilt, float *params) {
     const struct hrt_program program = bigram_on(backend);
-    struct hrt_placement placement = {.program = &program};
+    struct hrt_placement placement = placed(&program);
     struct hrt_state state;
     struct hrt_optimizer optimizer;
     struct hrt_error error = {0};
@@ -206,6 +285,7 @@ static double train_on(const struct hrt_device_backend *backend, bool spoilt, fl
     hrt_state_hand_back(&state, HRT_PARAMETERS, values, false);
     hrt_optimizer_destroy(&optimizer);
     hrt_state_destroy(&state);
+    hrt_placement_destroy(&placement);
     return norm;
 }
 
@@ -281,7 +361,7 @@ static void a_checkpoint_of_any_device_loads_into_any(void **state) {
     for (int pair = 0; pair < BACKENDS * BACKENDS; pair++) {
         const struct hrt_program from = bigram_on(backends[pair / BACKENDS]);
         const struct hrt_program into = bigram_on(backends[pair % BACKENDS]);
-        struct hrt_placement there = {.program = &from}, here = {.program = &into};
+        struct hrt_placement there = placed(&from), here = placed(&into);
         struct hrt_state saved, loaded;
         struct hrt_checkpoint checkpoint;
         json_t *facts = json_pack("{s:i}", "pair", pair);
@@ -300,6 +380,8 @@ static void a_checkpoint_of_any_device_loads_into_any(void **state) {
         visit(&loaded, true);
         hrt_checkpoint_free(&checkpoint);
         hrt_state_destroy(&loaded);
+        hrt_placement_destroy(&there);
+        hrt_placement_destroy(&here);
     }
     assert_int_equal(test_apart_blocks(), 0);
 }
@@ -309,6 +391,8 @@ int main(void) {
         cmocka_unit_test(memory_is_zeroed_and_goes_to_and_fro),
         cmocka_unit_test(waits_are_counted_by_purpose_where_there_are_any),
         cmocka_unit_test(memory_that_is_not_there_is_refused),
+        cmocka_unit_test(pages_come_and_go_with_their_users),
+        cmocka_unit_test(pages_that_are_too_many_leave_all_as_it_was),
         cmocka_unit_test(a_step_is_the_same_wherever_memory_is),
         cmocka_unit_test(a_step_that_is_not_finite_is_skipped),
         cmocka_unit_test(a_checkpoint_of_any_device_loads_into_any),

@@ -127,7 +127,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, 
                                              cudaDriverEntryPointQueryResult *found) {
     *function = strcmp(name, "cuStreamWaitValue32") == 0    ? (void *)wait_value
                 : strcmp(name, "cuStreamWriteValue32") == 0 ? (void *)write_value
-                                                            : NULL;
+                                                            : simt::virtual_function(name);
     if (is_planted("old")) *function = NULL;
     *found = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
     return cudaSuccess;

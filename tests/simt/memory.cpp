@@ -20,7 +20,14 @@
 
 namespace simt {
 
-enum : size_t { RANGE = 1ull << 31, GAP = 256, PAGE = 4096, SPARSE = 1ull << 28 };
+enum : size_t {
+    RANGE = 1ull << 31,
+    VIRTUAL = 1ull << 34,
+    GAP = 256,
+    PAGE = 4096,
+    SPARSE = 1ull << 28
+};
+enum : size_t { VIRTUAL_PAGE = 2 << 20 };
 enum { TRAP = 0x100 }; // The processor's flag that stops it after one instruction.
 
 // One of the two ranges.
@@ -60,6 +67,11 @@ static void tell_fault(int, siginfo_t *info, void *context) {
     const char *at = (const char *)info->si_addr;
     if (watch && pinned.begin && at >= pinned.begin && at < pinned.begin + pinned.used)
         return note_fault(at, (ucontext_t *)context);
+    const range_t reserved = virtual_range();
+    if (device.begin && at >= (char *)reserved.begin && at < (char *)reserved.end) {
+        fail("%s device memory %p: %s", in_kernel() ? "a fault at" : "the host touches",
+             (const void *)at, virtual_name(at).c_str());
+    }
     if (device.begin && at >= device.begin && at < device.begin + device_range) {
         fail("%s device memory %p (+%#zx)", in_kernel() ? "a fault at" : "the host touches",
              (const void *)at, (size_t)(at - device.begin));
@@ -72,9 +84,10 @@ static void open_ranges() {
     const char *kib = getenv("SIMT_MEMORY");
     device_bytes = kib ? (size_t)strtoull(kib, NULL, 10) << 10 : (size_t)RANGE;
     device_range = std::max(device_bytes, (size_t)RANGE);
-    void *memory = mmap(NULL, device_range + RANGE, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) fail("no memory for the device");
+    const size_t all = device_range + RANGE + VIRTUAL + VIRTUAL_PAGE;
+    void *memory = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED || mprotect(memory, device_range + RANGE, PROT_READ | PROT_WRITE) != 0)
+        fail("no memory for the device");
     device.begin = (char *)memory;
     pinned.begin = device.begin + device_range;
     protect = getenv("SIMT_PROTECT") != NULL;
@@ -82,18 +95,45 @@ static void open_ranges() {
     action.sa_sigaction = tell_fault;
     action.sa_flags = SA_SIGINFO;
     watch = keeps_order();
-    if (protect || watch) sigaction(SIGSEGV, &action, NULL);
+    sigaction(SIGSEGV, &action, NULL);
     action.sa_sigaction = end_instruction;
     if (watch) sigaction(SIGTRAP, &action, NULL);
 }
 
 range_t reachable_memory() {
     unsigned char *begin = (unsigned char *)device.begin;
-    return {begin, begin ? begin + device_range + RANGE : NULL};
+    return {begin, begin ? begin + device_range + RANGE + VIRTUAL + VIRTUAL_PAGE : NULL};
+}
+
+range_t virtual_range() {
+    open_ranges();
+    const uintptr_t end = (uintptr_t)(pinned.begin + RANGE);
+    unsigned char *begin =
+        (unsigned char *)((end + VIRTUAL_PAGE - 1) / VIRTUAL_PAGE * VIRTUAL_PAGE);
+    return {begin, begin + VIRTUAL};
+}
+
+static size_t most;
+
+void count_memory() {
+    size_t taken = virtual_bytes();
+    for (const auto &held : device.live) taken += held.second;
+    most = std::max(most, taken);
+}
+
+size_t most_memory() {
+    return most;
+}
+
+size_t memory_left() {
+    open_ranges();
+    const size_t taken = device.used + virtual_bytes();
+    return taken < device_bytes ? device_bytes - taken : 0;
 }
 
 void open_to_host(bool open) {
     if (protect) protect_used(device, open);
+    if (protect) open_virtual_to_host(open);
     for (const auto &held : imported.live) {
         if (protect)
             mprotect((void *)held.first, held.second, open ? PROT_READ | PROT_WRITE : PROT_NONE);
@@ -114,8 +154,9 @@ static int held_by(const pool_t &pool, const void *at, size_t bytes) {
 place_t place_of(const void *at, size_t bytes) {
     const int on_device = held_by(device, at, bytes), on_host = held_by(pinned, at, bytes);
     const int elsewhere = held_by(imported, at, bytes), own = held_by(registered, at, bytes);
-    if (on_device < 0 || on_host < 0 || elsewhere < 0 || own < 0) return BROKEN;
-    return on_device || elsewhere ? ON_DEVICE : on_host || own ? PINNED : PAGEABLE;
+    const int reserved = device.begin ? virtual_holds(at, bytes) : 0;
+    if (on_device < 0 || on_host < 0 || elsewhere < 0 || own < 0 || reserved < 0) return BROKEN;
+    return on_device || elsewhere || reserved ? ON_DEVICE : on_host || own ? PINNED : PAGEABLE;
 }
 
 // ---- between processes
@@ -191,7 +232,8 @@ static cudaError_t allocate(pool_t &pool, void **to, size_t bytes) {
         at = pool.begin + (end + GAP + GAP - 1) / GAP * GAP;
     }
     const size_t end = (size_t)(at - pool.begin) + bytes + GAP;
-    if (end > (&pool == &device ? device_bytes : (size_t)RANGE)) return cudaErrorMemoryAllocation;
+    if (end > (&pool == &device ? device_bytes - virtual_bytes() : (size_t)RANGE))
+        return cudaErrorMemoryAllocation;
     if (end > pool.used) {
         simt_poison(pool.begin + pool.used, end + PAGE - pool.used);
         pool.used = end;
@@ -202,6 +244,7 @@ static cudaError_t allocate(pool_t &pool, void **to, size_t bytes) {
     if (bytes < SPARSE) memset(at, 0xff, bytes);
     open_to_host(false);
     forget_accesses(at, bytes);
+    count_memory();
     *to = at;
     return cudaSuccess;
 }
@@ -244,7 +287,7 @@ cudaError_t cudaMallocManaged(void **to, size_t bytes, unsigned) {
 cudaError_t cudaMemGetInfo(size_t *left, size_t *all) {
     simt::open_ranges();
     *all = simt::device_bytes;
-    *left = simt::device_bytes - simt::device.used;
+    *left = simt::memory_left();
     return cudaSuccess;
 }
 

@@ -94,12 +94,16 @@ void drain(const std::function<bool()> &until) {
     if (open) open_to_host(false);
 }
 
-// With SIMT_CALLS the process says at its end how often the host called, and how many operations that were.
+// With SIMT_CALLS the process says at its end how often the host called, how many operations that were, and how much
+// memory of the device it had at most.
 static long calls, operations, pageable;
 
 static void report_calls() {
-    fprintf(stderr, "simt: %ld operations, asked for by %ld calls, %ld of pageable memory\n",
-            operations, calls, pageable);
+    fprintf(
+        stderr,
+        "simt: %ld operations, asked for by %ld calls, %ld of pageable memory; %zu bytes of the "
+        "device at most\n",
+        operations, calls, pageable, most_memory());
 }
 
 static void count_call() {

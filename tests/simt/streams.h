@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "order.h"
@@ -62,6 +63,19 @@ void drain(const std::function<bool()> &until);
 enum place_t { ON_DEVICE, PINNED, PAGEABLE, BROKEN };
 place_t place_of(const void *at, size_t bytes);
 void open_to_host(bool open); // With SIMT_PROTECT the host may not touch device memory.
+
+// Virtual memory (virtual.cpp): its addresses; bytes of memory that has been created; whether pages stand behind
+// an access (1: all do, 0: it is elsewhere, -1: one does not); where an address is, for reports; the driver's
+// functions by name.
+range_t virtual_range();
+size_t virtual_bytes();
+int virtual_holds(const void *at, size_t bytes);
+std::string virtual_name(const void *at);
+void open_virtual_to_host(bool open);
+void *virtual_function(const char *name);
+size_t memory_left(); // Bytes of the device that are free.
+size_t most_memory(); // The most bytes that were taken at a time.
+void count_memory();  // Called when some has been taken.
 
 // Makes the pages of the allocation that begins at `at` a file, which other processes can map; -1: none begins there.
 int share_pages(const void *at, size_t *bytes);

@@ -121,7 +121,7 @@ static void *take(struct hrt_device *device, enum hrt_memory memory, size_t byte
     while (free_one < block + BLOCKS - 1 && free_one->at) free_one++;
     if (free_one->at || bytes > (size_t)1 << 40) return NULL;
     const size_t size = bytes ? bytes : 1;
-    const bool hidden = memory == HRT_OF_DEVICE;
+    const bool hidden = memory != HRT_OF_BOTH;
     void *at = mmap(NULL, size, hidden ? PROT_NONE : PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) return NULL;
@@ -137,6 +137,16 @@ static void give(struct hrt_device *device, enum hrt_memory memory, void *taken,
         munmap(taken, block[i].bytes);
         block[i] = (struct block){0};
     }
+}
+
+static bool touch(struct hrt_device *device, void *at, size_t bytes) {
+    ask(device,
+        (struct work){.kind = WRITE, .to = at, .from = calloc(1, bytes), .count = (int64_t)bytes});
+    return true;
+}
+
+static void leave(struct hrt_device *device, void *at, size_t bytes) {
+    (void)device, (void)at, (void)bytes;
 }
 
 static void room(struct hrt_device *device, size_t *left, size_t *all) {
@@ -238,6 +248,8 @@ const struct hrt_device_backend test_device_apart = {
     .open = open_apart,
     .close = close_apart,
     .take = take,
+    .touch = touch,
+    .leave = leave,
     .give = give,
     .room = room,
     .write = write_apart,

@@ -1,0 +1,111 @@
+// Reads parameters and sets.
+#include "passes/held.h"
+
+#include <stdlib.h>
+
+#include "ir/accessors.h"
+#include "ir/target/target.h"
+#include "passes/base/movement.h"
+#include "passes/base/rewrite.h"
+#include "runtime/plan/plan.h"
+
+static int64_t at_least_one(int64_t layers) {
+    return layers ? layers : 1;
+}
+
+// Bytes of an element of parameters; the module has some.
+static int32_t element_of(MlirOperation param) {
+    const MlirType type = hec_any_type(param);
+    return (int32_t)(hec_type_bytes(type) / hec_type_elements(type));
+}
+
+static struct hpl_held_param param_of(MlirOperation param, int32_t set) {
+    return (struct hpl_held_param){
+        .offset = hec_param_offset(param),
+        .elements = hec_param_elements(param),
+        .layers = at_least_one(hec_param_layers(param)),
+        .set = set,
+        .trained = hec_param_trainable(param),
+        .copied = hec_param_rounded(param),
+    };
+}
+
+// First owners: those that shard has chosen, or consecutive experts. NULL: every rank has all.
+static const int32_t *owners_of(struct hec_arena *arena, MlirOperation module, MlirOperation set) {
+    if (!hec_set_owned(set)) return NULL;
+    const int64_t experts = hec_set_experts(set);
+    const int64_t chunks = at_least_one(hec_set_layers(set)) * experts;
+    const MlirAttribute chosen = mlirOperationGetAttributeByName(set, HEC_STR("owner"));
+    const bool table = !mlirAttributeIsNull(chosen) && mlirAttributeIsADenseI32Array(chosen);
+    int32_t *owner = hec_arena_alloc(arena, (size_t)chunks, sizeof *owner);
+    for (int64_t i = 0; i < chunks; i++)
+        owner[i] = table ? mlirDenseI32ArrayGetElement(chosen, (intptr_t)i)
+                         : hpl_even_owner(i % experts, experts, hec_module_world(module));
+    return owner;
+}
+
+static struct hpl_held_set set_of(struct hec_arena *arena, MlirOperation module,
+                                  MlirOperation set) {
+    return (struct hpl_held_set){
+        .offset = hec_set_offset(set),
+        .chunk_elements = hec_set_chunk_elements(set),
+        .chunks = at_least_one(hec_set_layers(set)) * hec_set_experts(set),
+        .owner = owners_of(arena, module, set),
+    };
+}
+
+static int32_t number_of(const struct hec_ops *sets, MlirOperation set) {
+    for (int i = 0; i < sets->count; i++) {
+        if (mlirOperationEqual(sets->op[i], set)) return i;
+    }
+    return -1;
+}
+
+static struct hpl_held held_of(struct hec_arena *arena, MlirOperation module) {
+    struct hec_ops ops = hec_ops_in(hec_module_body(module));
+    struct hec_ops sets = {.op = hec_arena_alloc(arena, (size_t)ops.count + 1, sizeof *sets.op)};
+    struct hpl_held_param *param = hec_arena_alloc(arena, (size_t)ops.count + 1, sizeof *param);
+    struct hpl_held_set *set = hec_arena_alloc(arena, (size_t)ops.count + 1, sizeof *set);
+    struct hpl_movement movement;
+    struct hpl_held held = {.param = param, .set = set, .element = sizeof(float), .ranks = 1};
+    held.all_elements = hec_module_param_elements(module);
+    if (hec_module_has_world(module)) held.ranks = (int32_t)hec_module_world(module);
+    held.shard = hec_shards_dense(module);
+    held.moves = hec_movement_read(module, &movement) && movement.reshard_every > 0;
+    for (int i = 0; i < ops.count; i++) {
+        if (!hec_op_is(ops.op[i], HEC_OP_set)) continue;
+        set[held.sets++] = set_of(arena, module, ops.op[i]);
+        sets.op[sets.count++] = ops.op[i];
+    }
+    for (int i = 0; i < ops.count; i++) {
+        if (!hec_op_is(ops.op[i], HEC_OP_param)) continue;
+        const MlirOperation of = hec_find_symbol(module, hec_param_set(ops.op[i]));
+        param[held.params++] = param_of(ops.op[i], of.ptr ? number_of(&sets, of) : -1);
+        held.element = element_of(ops.op[i]);
+    }
+    free(ops.op);
+    return held;
+}
+
+// Whether the runtime takes memory for parts alone.
+static bool in_parts(const struct hpl_held *held, MlirOperation module) {
+    bool parts = false;
+    for (int i = 0; i < held->sets; i++) parts = parts || held->set[i].owner;
+    struct hec_ops ops = hec_ops_in(hec_module_body(module));
+    for (int i = 0; i < ops.count; i++)
+        parts = parts || (hec_op_is(ops.op[i], HEC_OP_param) && hec_param_frozen(ops.op[i]));
+    free(ops.op);
+    return parts;
+}
+
+int64_t hec_held_bytes(struct hec_arena *arena, MlirOperation module, enum hpl_buffer buffer) {
+    const struct hpl_held held = held_of(arena, module);
+    const int64_t page = hec_target_of(module)->page_bytes;
+    bool copies = buffer != HPL_COPIES;
+    for (int i = 0; i < held.params; i++) copies = copies || held.param[i].copied;
+    if (!copies) return 0;
+    if (page == 0) return hpl_held_bytes(&held, buffer);
+    if (!in_parts(&held, module)) return held.all_elements * hpl_held_element(&held, buffer);
+    bool *taken = hec_arena_alloc(arena, (size_t)hpl_held_pages(&held, page), sizeof *taken);
+    return hpl_held_page_bytes(&held, buffer, page, taken);
+}

@@ -1,0 +1,14 @@
+// The parts of parameters, gradients, states and copies that a rank of a placed module holds. The planner
+// describes them (runtime/plan/held.h); this makes its description from the module's parameters and sets.
+#ifndef HECATE_PASSES_HELD_H
+#define HECATE_PASSES_HELD_H
+
+#include "ir/core/ir.h"
+#include "lang/base/arena.h"
+#include "runtime/plan/held.h"
+
+// Bytes of a buffer on the fullest rank, in the memory of the module's target. The module has been through place-
+// buffers. Lists lie in the arena.
+int64_t hec_held_bytes(struct hec_arena *arena, MlirOperation module, enum hpl_buffer buffer);
+
+#endif

@@ -1,0 +1,169 @@
+// Walks parameters, then sets.
+#include "runtime/plan/held.h"
+
+enum { COPY_BYTES = 2 };
+
+static bool has(const struct hpl_held_param *param, enum hpl_buffer buffer) {
+    if (buffer == HPL_PARAMETERS) return true;
+    return buffer == HPL_COPIES ? param->copied : param->trained;
+}
+
+int64_t hpl_held_element(const struct hpl_held *held, enum hpl_buffer buffer) {
+    return buffer == HPL_COPIES ? COPY_BYTES : held->element;
+}
+
+bool hpl_held_has_set(const struct hpl_held *held, int32_t set, enum hpl_buffer buffer) {
+    for (int32_t i = 0; i < held->params; i++) {
+        if (held->param[i].set == set && has(&held->param[i], buffer)) return true;
+    }
+    return false;
+}
+
+static bool owns(const struct hpl_held_set *set, int32_t rank, int64_t chunk) {
+    return !set->owner || set->owner[chunk] == rank;
+}
+
+static bool next_param(const struct hpl_held *held, enum hpl_buffer buffer,
+                       struct hpl_extent *extent) {
+    while (extent->next < held->params) {
+        const struct hpl_held_param *param = &held->param[extent->next++];
+        if (param->set >= 0 || !has(param, buffer)) continue;
+        extent->offset = param->offset;
+        extent->count = param->layers * param->elements;
+        return true;
+    }
+    return false;
+}
+
+static bool next_chunk(const struct hpl_held *held, int32_t rank, enum hpl_buffer buffer,
+                       struct hpl_extent *extent) {
+    for (; extent->set < held->sets; extent->set++, extent->chunk = 0) {
+        const struct hpl_held_set *set = &held->set[extent->set];
+        if (!hpl_held_has_set(held, extent->set, buffer)) continue;
+        while (extent->chunk < set->chunks) {
+            const int64_t chunk = extent->chunk++;
+            if (!owns(set, rank, chunk)) continue;
+            extent->offset = set->offset + chunk * set->chunk_elements;
+            extent->count = set->chunk_elements;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool hpl_held_next(const struct hpl_held *held, int32_t rank, enum hpl_buffer buffer,
+                   struct hpl_extent *extent) {
+    return next_param(held, buffer, extent) || next_chunk(held, rank, buffer, extent);
+}
+
+// ---- bytes
+
+static int64_t most_owned(const struct hpl_held *held, const struct hpl_held_set *set) {
+    int64_t most = 0;
+    if (!set->owner) return set->chunks;
+    for (int32_t rank = 0; rank < held->ranks; rank++) {
+        int64_t own = 0;
+        for (int64_t chunk = 0; chunk < set->chunks; chunk++) own += set->owner[chunk] == rank;
+        if (own > most) most = own;
+    }
+    return most;
+}
+
+static int64_t shared(const struct hpl_held *held, int64_t elements) {
+    return (elements + held->ranks - 1) / held->ranks;
+}
+
+// In a chunk. Memory of parameters that are not trained is not touched.
+static int64_t chunk_elements(const struct hpl_held *held, int32_t set, enum hpl_buffer buffer) {
+    int64_t elements = 0;
+    if (buffer == HPL_PARAMETERS) return held->set[set].chunk_elements;
+    for (int32_t i = 0; i < held->params; i++) {
+        const struct hpl_held_param *param = &held->param[i];
+        if (param->set == set && has(param, buffer)) elements += param->elements;
+    }
+    return elements;
+}
+
+int64_t hpl_held_bytes(const struct hpl_held *held, enum hpl_buffer buffer) {
+    const bool share = held->shard && (buffer == HPL_STATE || buffer == HPL_OTHER_STATE);
+    int64_t elements = 0;
+    for (int32_t i = 0; i < held->params; i++) {
+        const struct hpl_held_param *param = &held->param[i];
+        if (param->set >= 0 || !has(param, buffer)) continue;
+        elements += param->layers * (share ? shared(held, param->elements) : param->elements);
+    }
+    for (int32_t i = 0; i < held->sets; i++) {
+        const int64_t all = most_owned(held, &held->set[i]) * chunk_elements(held, i, buffer);
+        elements += share && !held->set[i].owner ? shared(held, all) : all;
+    }
+    return elements * hpl_held_element(held, buffer);
+}
+
+int64_t hpl_held_pages(const struct hpl_held *held, int64_t page) {
+    return held->all_elements * held->element / page + 1;
+}
+
+static int64_t take(bool *taken, int64_t from, int64_t bytes, int64_t page) {
+    int64_t pages = 0;
+    for (int64_t i = from / page; bytes > 0 && i <= (from + bytes - 1) / page; i++) {
+        pages += !taken[i];
+        taken[i] = true;
+    }
+    return pages;
+}
+
+// Pages of everything that the rank holds. Rank -1 holds nothing but the parts that every rank has.
+static int64_t pages_of_rank(const struct hpl_held *held, int32_t rank, enum hpl_buffer buffer,
+                             int64_t page, bool *taken) {
+    const int64_t element = hpl_held_element(held, buffer);
+    struct hpl_extent extent = {0};
+    int64_t pages = 0;
+    for (int64_t i = 0; i < hpl_held_pages(held, page); i++) taken[i] = false;
+    while (hpl_held_next(held, rank, buffer, &extent))
+        pages += take(taken, extent.offset * element, extent.count * element, page);
+    return pages;
+}
+
+static int64_t pages_between(int64_t from, int64_t bytes, int64_t page) {
+    return (from + bytes - 1) / page - from / page + 1;
+}
+
+// The most pages that one chunk of a set touches.
+static int64_t pages_of_chunk(const struct hpl_held_set *set, int64_t element, int64_t page) {
+    const int64_t bytes = set->chunk_elements * element;
+    int64_t most = 0;
+    for (int64_t i = 0; i < set->chunks; i++) {
+        const int64_t pages = pages_between(set->offset * element + i * bytes, bytes, page);
+        if (pages > most) most = pages;
+    }
+    return most;
+}
+
+// Chunks that lie anywhere, as many on each rank as at first, and those of one set under way.
+static int64_t pages_of_chunks(const struct hpl_held *held, enum hpl_buffer buffer, int64_t page) {
+    const int64_t element = hpl_held_element(held, buffer);
+    int64_t pages = 0, under_way = 0;
+    for (int32_t i = 0; i < held->sets; i++) {
+        const struct hpl_held_set *set = &held->set[i];
+        if (!set->owner || !hpl_held_has_set(held, i, buffer)) continue;
+        const int64_t each = pages_of_chunk(set, element, page);
+        const int64_t own = most_owned(held, set) * each;
+        const int64_t all =
+            pages_between(set->offset * element, set->chunks * set->chunk_elements * element, page);
+        pages += own < all ? own : all;
+        if (each > under_way) under_way = each;
+    }
+    return pages + HPL_UNDER_WAY * under_way;
+}
+
+int64_t hpl_held_page_bytes(const struct hpl_held *held, enum hpl_buffer buffer, int64_t page,
+                            bool *taken) {
+    int64_t most = 0;
+    for (int32_t rank = 0; !held->moves && rank < held->ranks; rank++) {
+        const int64_t pages = pages_of_rank(held, rank, buffer, page, taken);
+        if (pages > most) most = pages;
+    }
+    if (!held->moves) return most * page;
+    return page *
+           (pages_of_rank(held, -1, buffer, page, taken) + pages_of_chunks(held, buffer, page));
+}

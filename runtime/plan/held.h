@@ -1,0 +1,82 @@
+// held.h: the parts that a rank holds of parameters, gradients, states and copies, which all have the same places.
+// A rank holds everything outside of experts, and the chunks that it owns. Parameters that are not trained have
+// neither gradients nor states. The compiler announces these bytes, the runtime takes them.
+#ifndef HECATE_RUNTIME_PLAN_HELD_H
+#define HECATE_RUNTIME_PLAN_HELD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// In the order of the runtime's enum hrt_values; then the copies in bf16. The optimizer has two states.
+enum hpl_buffer {
+    HPL_PARAMETERS,
+    HPL_GRADIENTS,
+    HPL_STATE,
+    HPL_OTHER_STATE,
+    HPL_COPIES,
+    HPL_BUFFERS
+};
+
+struct hpl_held_param {
+    int64_t offset, elements, layers; // In a set: into a chunk, per expert.
+    int32_t set;                      // -1: of none.
+    bool trained, copied;             // It has gradients and states; a copy in bf16.
+};
+
+struct hpl_held_set {
+    int64_t offset, chunk_elements, chunks; // Layers times experts.
+    const int32_t *owner;                   // [chunks] ranks. NULL: every rank has all.
+};
+
+struct hpl_held {
+    const struct hpl_held_param *param;
+    const struct hpl_held_set *set;
+    int32_t params, sets;
+    int64_t all_elements; // A buffer has.
+    int32_t element;      // Bytes of an element, but of copies.
+    int32_t ranks;
+    bool shard; // Ranks share the states of what every rank has (parallel.dense = shard).
+    bool moves; // Chunks get new owners, as many for each rank as before.
+};
+
+// A part of a buffer; zeroed: before the first.
+struct hpl_extent {
+    int64_t offset, count; // Elements.
+    int64_t chunk;         // The walk is here.
+    int32_t next, set;
+};
+
+// Bytes of an element of a buffer.
+int64_t hpl_held_element(const struct hpl_held *held, enum hpl_buffer buffer);
+
+// Whether a buffer has chunks of a set.
+bool hpl_held_has_set(const struct hpl_held *held, int32_t set, enum hpl_buffer buffer);
+
+// Steps to the next part of a buffer that a rank holds: parameters of no set, whole though states may be shared, then
+// chunks one by one. Parts do not overlap. Returns false after the last.
+bool hpl_held_next(const struct hpl_held *held, int32_t rank, enum hpl_buffer buffer,
+                   struct hpl_extent *extent);
+
+// Bytes of a buffer on the rank that has most of it, where memory is taken as it is touched.
+int64_t hpl_held_bytes(const struct hpl_held *held, enum hpl_buffer buffer);
+
+// Chunks that a rank has got from others, and not yet given back as many, at most.
+enum { HPL_UNDER_WAY = 2 };
+
+// The same where each part takes whole pages of `page` bytes, and states are not shared. Two parts may share a page; a
+// buffer begins with one. Where chunks move, the result is a bound: neighbours may part, and new chunks come before old
+// ones go.
+//   taken  scratch, [hpl_held_pages]
+int64_t hpl_held_page_bytes(const struct hpl_held *held, enum hpl_buffer buffer, int64_t page,
+                            bool *taken);
+int64_t hpl_held_pages(const struct hpl_held *held, int64_t page);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

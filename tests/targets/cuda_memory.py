@@ -1,0 +1,91 @@
+"""cuda_memory.py MODEL TEXT FOLDER: programs of target cuda on two ranks take the device memory that `info` announces.
+
+They take it to 1 %; where experts get new owners, no more than that, and no less than 0.9 of it.
+A device with 1.05 of it is enough.
+Memory stands behind the experts that a rank owns, and behind no others. A program whose runtime forgets to take it for a
+new expert, or gives it back too early, is stopped by the emulator, which names the address.
+
+Environment: as of cuda_ranks.py, which this is a part of.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+from cuda import run, words
+from cuda_ranks import QUIET, compile_for_devices, launch
+
+RANKS, STEPS = 2, 2
+SIZES = ["-DD=32", "-DF=5456"]  # 4 experts of 2 MiB, a page, in each of 4 mixtures: 34 MB, of which a rank owns half.
+SETTINGS = ["cluster.devices=2", "parallel.placement.rematerialize=true"]
+OWNERS = {"stay": ("parallel.placement.reshard=never", 0.99, 1.01),
+          "change": ("parallel.placement.reshard=every(1)", 0.9, 1)}
+UNITS = {"B": 0, "KiB": 1, "MiB": 2, "GiB": 3}
+# A change of the runtime, which moves experts to new owners -> the report of the emulator.
+FAULTS = {
+    "an expert arrives where no memory stands": (
+        "if (way->paths.next[way->order[i]] == comm->rank) touch_chunk(way, way->order[i]);", "",
+        r"cross an allocation's end|where no memory stands|is not on the device|are not in one allocation"),
+    "an expert's memory goes while it is sent": (
+        '    hrt_join(comm, hrt_submit(comm, HRT_LANE_SAVE, &steps), "the experts\' new owners");\n', "    hrt_submit(comm, HRT_LANE_SAVE, &steps);\n",
+        r"where no memory stands|cross an allocation's end|are not in one allocation"),
+    "an expert's memory stays with the old owner": (
+        "if (way->paths.owner[way->order[i]] == comm->rank) leave_chunk(way, way->order[i]);", "", None),
+}
+
+
+def bytes_of(number, unit):
+    return float(number) * 1024 ** UNITS[unit]
+
+
+def announced(program):
+    """Bytes of a device, without those that NCCL takes itself."""
+    lines = run(*launch(RANKS, program, "info"), **QUIET).split("memory of the device in training, of a rank\n")[1].split("  total")[0].splitlines()
+    found = [re.fullmatch(r"  (.*\S) +([\d.]+) (B|KiB|MiB|GiB)", line) for line in lines]
+    return sum(bytes_of(line[2], line[3]) for line in found if not line[1].startswith("messages"))
+
+
+def taken(program, text, folder, **environment):
+    """The most that a rank had at a time, and the output; None where the job fails."""
+    done = subprocess.run(launch(RANKS, program, "train", "--data", text, "--steps", str(STEPS), "--save", f"{folder}/saved.st"), capture_output=True,
+                          text=True, timeout=300, check=False, env={**os.environ, **QUIET, "SIMT_CALLS": "1", **environment})
+    said = done.stdout + done.stderr
+    most = [int(found) for found in re.findall(r"simt: .*; (\d+) bytes of the device", said)]
+    return max(most) if done.returncode == 0 and len(most) == RANKS else None, said
+
+
+def plant(change, to, program, folder):
+    """The program with another change_owners.c of the runtime."""
+    source = os.path.join(os.path.dirname(__file__), "../../runtime/experts/change_owners.c")
+    with open(source, encoding="utf-8") as file:
+        code = file.read()
+    if code.count(change) != 1:
+        sys.exit(f"{source} has no such place: {change}")
+    changed = f"{folder}/changed.c"
+    with open(changed, "w", encoding="utf-8") as file:
+        file.write(code.replace(change, to))
+    run(*words("CC"), "-std=gnu17", "-O1", *words("CFLAGS"), "-Wno-unused", "-c", "-o", f"{folder}/changed.o", changed)
+    run(*words("CXX"), *words("CFLAGS"), "-o", f"{folder}/changed", program + ".o", program + ".cu.o", f"{folder}/changed.o", *words("LIBRARIES"))
+    return f"{folder}/changed"
+
+
+def main(model, text, folder):
+    os.makedirs(folder, exist_ok=True)
+    for what, (setting, least, most) in OWNERS.items():
+        program = f"{folder}/{what}"
+        compile_for_devices([*SIZES, *(word for setting in [*SETTINGS, setting] for word in ("--set", setting))], model, program)
+        told = announced(program)
+        found, said = taken(program, text, folder, SIMT_MEMORY=str(int(1.05 * told) >> 10))
+        if found is None or not least * told <= found <= most * told:
+            sys.exit(f"owners {what}: info announces {told:.0f} bytes of a device, {found} were taken:\n{said}")
+        print(f"owners {what}: announced {told / 1e6:.2f} MB, taken {found / 1e6:.2f} MB")
+    for what, (change, to, report) in FAULTS.items():
+        found, said = taken(plant(change, to, program, folder), text, folder)
+        seen = found is None and re.search(report, said) if report else found is None or found > told
+        if not seen:
+            sys.exit(f"not noticed: {what}: {found} bytes\n{said}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
