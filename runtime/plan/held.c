@@ -23,16 +23,18 @@ static bool owns(const struct hpl_held_set *set, int32_t rank, int64_t chunk) {
     return !set->owner || set->owner[chunk] == rank;
 }
 
-static bool next_param(const struct hpl_held *held, enum hpl_buffer buffer,
-                       struct hpl_extent *extent) {
-    while (extent->next < held->params) {
-        const struct hpl_held_param *param = &held->param[extent->next++];
+// Neighbours are one part.
+static bool next_params(const struct hpl_held *held, enum hpl_buffer buffer,
+                        struct hpl_extent *extent) {
+    extent->count = 0;
+    for (; extent->next < held->params; extent->next++) {
+        const struct hpl_held_param *param = &held->param[extent->next];
         if (param->set >= 0 || !has(param, buffer)) continue;
-        extent->offset = param->offset;
-        extent->count = param->layers * param->elements;
-        return true;
+        if (extent->count && extent->offset + extent->count != param->offset) break;
+        if (!extent->count) extent->offset = param->offset;
+        extent->count += param->layers * param->elements;
     }
-    return false;
+    return extent->count > 0;
 }
 
 static bool next_chunk(const struct hpl_held *held, int32_t rank, enum hpl_buffer buffer,
@@ -40,6 +42,12 @@ static bool next_chunk(const struct hpl_held *held, int32_t rank, enum hpl_buffe
     for (; extent->set < held->sets; extent->set++, extent->chunk = 0) {
         const struct hpl_held_set *set = &held->set[extent->set];
         if (!hpl_held_has_set(held, extent->set, buffer)) continue;
+        if (!set->owner && extent->chunk == 0) {
+            extent->chunk = set->chunks;
+            extent->offset = set->offset;
+            extent->count = set->chunks * set->chunk_elements;
+            return true;
+        }
         while (extent->chunk < set->chunks) {
             const int64_t chunk = extent->chunk++;
             if (!owns(set, rank, chunk)) continue;
@@ -53,7 +61,7 @@ static bool next_chunk(const struct hpl_held *held, int32_t rank, enum hpl_buffe
 
 bool hpl_held_next(const struct hpl_held *held, int32_t rank, enum hpl_buffer buffer,
                    struct hpl_extent *extent) {
-    return next_param(held, buffer, extent) || next_chunk(held, rank, buffer, extent);
+    return next_params(held, buffer, extent) || next_chunk(held, rank, buffer, extent);
 }
 
 // ---- bytes

@@ -282,7 +282,7 @@ static void info_tells_what_was_compiled(void **state) {
     static const char *const expected[] = {
         "  parameters     66.8k (66816), 66.3k active per token\n",
         "  experts        sparse: 2 layers, top 1 of 2\n",
-        "  AdamW states   522.5 KiB\n",
+        "  AdamW states   522.0 KiB\n",
         "  arena          64.0 KiB\n",
         "  table                                [I=256, V=256]                x1      by adamw",
         "  train.steps = 33    # optimizer steps\n",

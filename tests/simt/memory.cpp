@@ -63,6 +63,8 @@ static void end_instruction(int, siginfo_t *, void *context) {
     ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~TRAP;
 }
 
+static struct sigaction before; // Of the program.
+
 static void tell_fault(int, siginfo_t *info, void *context) {
     const char *at = (const char *)info->si_addr;
     if (watch && pinned.begin && at >= pinned.begin && at < pinned.begin + pinned.used)
@@ -76,7 +78,7 @@ static void tell_fault(int, siginfo_t *info, void *context) {
         fail("%s device memory %p (+%#zx)", in_kernel() ? "a fault at" : "the host touches",
              (const void *)at, (size_t)(at - device.begin));
     }
-    signal(SIGSEGV, SIG_DFL);
+    sigaction(SIGSEGV, &before, NULL); // It comes again, to whoever looks after the program's own faults.
 }
 
 static void open_ranges() {
@@ -95,7 +97,7 @@ static void open_ranges() {
     action.sa_sigaction = tell_fault;
     action.sa_flags = SA_SIGINFO;
     watch = keeps_order();
-    sigaction(SIGSEGV, &action, NULL);
+    sigaction(SIGSEGV, &action, &before);
     action.sa_sigaction = end_instruction;
     if (watch) sigaction(SIGTRAP, &action, NULL);
 }

@@ -63,7 +63,7 @@ def check(name, example, text, folder):
     teacher = teacher_of(name, text, folder)
     expected = train(cpu, text, steps, tokens, "--record-ids", ids, *teacher)[1]
     output, actual = train(cuda, text, steps, tokens, "--route", "ids:" + ids, "--profile", *teacher)
-    if len(expected) != steps or not re.search("waits for the device", output):
+    if len(expected) != steps or not re.search("waits for device", output):
         sys.exit(f"{name}: {len(expected)} steps\n{output}")
     for a, b in zip(expected, actual, strict=True):
         for key in ("loss", "cross_entropy", "aux", "grad_norm"):
