@@ -78,7 +78,8 @@ static void tell_fault(int, siginfo_t *info, void *context) {
         fail("%s device memory %p (+%#zx)", in_kernel() ? "a fault at" : "the host touches",
              (const void *)at, (size_t)(at - device.begin));
     }
-    sigaction(SIGSEGV, &before, NULL); // It comes again, to whoever looks after the program's own faults.
+    sigaction(SIGSEGV, &before,
+              NULL); // It comes again, to whoever looks after the program's own faults.
 }
 
 static void open_ranges() {
@@ -133,7 +134,11 @@ size_t memory_left() {
     return taken < device_bytes ? device_bytes - taken : 0;
 }
 
-void open_to_host(bool open) {
+// Whoever opens closes again; in between others may do so, too.
+static int openings;
+
+void protect_memory() {
+    const bool open = openings > 0;
     if (protect) protect_used(device, open);
     if (protect) open_virtual_to_host(open);
     for (const auto &held : imported.live) {
@@ -141,6 +146,11 @@ void open_to_host(bool open) {
             mprotect((void *)held.first, held.second, open ? PROT_READ | PROT_WRITE : PROT_NONE);
     }
     if (watch) protect_used(pinned, open);
+}
+
+void open_to_host(bool open) {
+    openings += open ? 1 : -1;
+    if (openings == (open ? 1 : 0)) protect_memory();
 }
 
 // 1: within one allocation, 0: outside of all, -1: it crosses the end of one.
@@ -189,7 +199,7 @@ void *map_pages(const char *path, size_t offset, size_t bytes) {
     close(file);
     if (mapped == MAP_FAILED) return NULL;
     imported.live[mapped + offset] = bytes;
-    open_to_host(false);
+    protect_memory();
     return mapped + offset;
 }
 

@@ -59,6 +59,14 @@ static bool run_one() {
     return false;
 }
 
+// While the host looks whether something is done.
+static void run_for_a_look() {
+    open_to_host(true);
+    const bool ran = run_one();
+    open_to_host(false);
+    if (!ran) usleep(PAUSE);
+}
+
 static void report_standstill() {
     for (const cudaStream_t stream : streams) {
         if (stream->queue.empty()) continue;
@@ -250,7 +258,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
         simt::host_follows_peers(simt::peers_past(stream->number));
         return cudaSuccess;
     }
-    if (!simt::run_one()) usleep(20);
+    simt::run_for_a_look();
     return cudaErrorNotReady;
 }
 
@@ -320,7 +328,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
     if (event->mark && event->mark->seconds == 0) {
-        if (!simt::run_one()) usleep(20);
+        simt::run_for_a_look();
         return cudaErrorNotReady;
     }
     if (event->mark) simt::host_follows_event(event->mark->past);

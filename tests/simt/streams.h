@@ -63,6 +63,7 @@ void drain(const std::function<bool()> &until);
 enum place_t { ON_DEVICE, PINNED, PAGEABLE, BROKEN };
 place_t place_of(const void *at, size_t bytes);
 void open_to_host(bool open); // With SIMT_PROTECT the host may not touch device memory.
+void protect_memory();        // After memory has been added, as it is now.
 
 // Virtual memory (virtual.cpp): its addresses; bytes of memory that has been created; whether pages stand behind
 // an access (1: all do, 0: it is elsewhere, -1: one does not); where an address is, for reports; the driver's

@@ -174,7 +174,7 @@ static CUresult set_access(CUdeviceptr to, size_t bytes, const CUmemAccessDesc *
     allowed[at] = true;
     find_spans();
     protect(at, bytes, true);
-    open_to_host(false);
+    protect_memory();
     return CUDA_SUCCESS;
 }
 
