@@ -52,7 +52,8 @@ void *hec_arena_alloc(struct hec_arena *arena, size_t count, size_t size) {
 }
 
 char *hec_arena_copy(struct hec_arena *arena, const char *text, size_t length) {
-    return memcpy(hec_arena_alloc(arena, length + 1, 1), text, length);
+    char *copy = hec_arena_alloc(arena, length + 1, 1);
+    return length ? memcpy(copy, text, length) : copy; // Text of no length may lie nowhere.
 }
 
 char *hec_arena_format(struct hec_arena *arena, const char *format, ...) {

@@ -183,7 +183,7 @@ def loads():
 
 
 def report(root):
-    sys.path.insert(0, str(root / "tests" / "report"))
+    sys.path.insert(0, str(root / "tests" / "tools" / "report"))
     import made  # Logs as its tests have them.
     yield made.log(3, 2).encode()
     yield b'{"step":1,"loss":2.5}\n{"step":2,"loss":2.25,"val_loss":2.5}\n{"step":2,"loss":2}\n{"step'

@@ -69,10 +69,10 @@ static void tell_fault(int, siginfo_t *info, void *context) {
     const char *at = (const char *)info->si_addr;
     if (watch && pinned.begin && at >= pinned.begin && at < pinned.begin + pinned.used)
         return note_fault(at, (ucontext_t *)context);
-    const range_t reserved = virtual_range();
-    if (device.begin && at >= (char *)reserved.begin && at < (char *)reserved.end) {
+    const std::string reserved = device.begin ? virtual_name(at) : "";
+    if (!reserved.empty()) {
         fail("%s device memory %p: %s", in_kernel() ? "a fault at" : "the host touches",
-             (const void *)at, virtual_name(at).c_str());
+             (const void *)at, reserved.c_str());
     }
     if (device.begin && at >= device.begin && at < device.begin + device_range) {
         fail("%s device memory %p (+%#zx)", in_kernel() ? "a fault at" : "the host touches",

@@ -64,7 +64,7 @@ int virtual_holds(const void *at, size_t bytes) {
     return 1;
 }
 
-// For reports of faults: "byte N of reservation M", in the order of the addresses.
+// For reports of faults: "byte N of reservation M", in the order of the addresses; "": nobody has reserved it.
 std::string virtual_name(const void *at) {
     int number = 0;
     for (const auto &one : reserved) {
@@ -74,7 +74,7 @@ std::string virtual_name(const void *at) {
                    std::to_string(number) + ", where no memory stands";
         number++;
     }
-    return "an address that nobody has reserved";
+    return "";
 }
 
 static CUresult granularity(size_t *bytes, const CUmemAllocationProp *,
