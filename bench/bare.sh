@@ -1,27 +1,27 @@
 #!/bin/sh
-# bare.sh RELEASE [MIRROR [COMMAND...]]: times README's two commands in a bare root of Debian or Ubuntu, without caches.
-# RELEASE is bookworm, trixie or noble. COMMAND stands in place of the two commands, as './quickstart.sh'.
+# bare.sh RELEASE MIRROR [COMMAND...]: times README's two commands in a bare root of Debian or Ubuntu, without caches.
+# RELEASE is bookworm, trixie or noble; MIRROR is the address of a mirror of its packages. COMMAND stands in place of the two commands, as './quickstart.sh'.
 # The tree is that of git's index. The root is in TMPDIR and takes 12 GB.
 # Ubuntu's signatures take its keyring (package ubuntu-archive-keyring), or the file that KEYRING names.
 # Exit status: 0, 1 where a command fails, 77 without root, debootstrap or the keyring.
 set -eu
 usage() { sed -n 's/^# //p;/^set/q' "$0" >&2 && exit 2; }
-release=${1:-} mirror=${2:-}
+[ $# -ge 2 ] || usage
+release=$1 mirror=$2
 case $release in
 bookworm | trixie)
-    mirror=${mirror:-http://deb.debian.org/debian} components=main script=
+    components=main script=
     sources="deb $mirror $release main\ndeb $mirror-security $release-security main\n"
     keyring=${KEYRING:-/usr/share/keyrings/debian-archive-keyring.gpg}
     ;;
 noble)
-    mirror=${mirror:-http://archive.ubuntu.com/ubuntu} components=main,universe script=/usr/share/debootstrap/scripts/gutsy
+    components=main,universe script=/usr/share/debootstrap/scripts/gutsy
     sources="deb $mirror $release main universe\ndeb $mirror $release-updates main universe\n"
     keyring=${KEYRING:-/usr/share/keyrings/ubuntu-archive-keyring.gpg}
     ;;
 *) usage ;;
 esac
-shift
-[ $# = 0 ] || shift
+shift 2
 [ $# -gt 0 ] || set -- ./quickstart.sh ./test.sh
 command -v debootstrap >/dev/null && [ "$(id -u)" = 0 ] || { echo "bare.sh: it takes root and debootstrap" && exit 77; }
 [ -r "$keyring" ] || { echo "bare.sh: there is no keyring $keyring" && exit 77; }
