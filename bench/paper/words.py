@@ -45,7 +45,7 @@ def compose(page):
     assumptions(page)
     page.section("End to end", "Simulated", "Geometric means over all loads; dashed lines bound the paper's measurements.")
     page.end_to_end()
-    page.section("Layer by layer", "Simulated", "What a mean device spends on a layer's experts, waiting included, forward and backward. The paper, "
+    page.section("Layer by layer", "Simulated", "The time that a mean device spends on a layer's experts, waiting included, forward and backward. The paper, "
                  "GPT-MoE-S on B, over EP: 2.8 to 18.8, geometric mean 11.87.")
     page.per_layer()
     page.section("Where the time goes", "Simulated", "The critical path: from the step's end back along what was waited for, at each moment a device's "
