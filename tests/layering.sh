@@ -27,8 +27,12 @@ may_include passes       passes/ ir/ lang/base/ runtime/plan/ files/
 may_include codegen/text codegen/text/ lang/base/
 may_include codegen/host codegen/text/ codegen/host/ ir/ lang/base/
 may_include codegen/c    codegen/text/ codegen/host/ codegen/c/ ir/ lang/base/
-may_include codegen/import codegen/import/ codegen/text/ lang/base/ lang/program.h passes/base/json_location.h runtime/store/ files/
 may_include codegen/cuda codegen/text/ codegen/host/ codegen/cuda/ ir/ lang/base/
+may_include codegen/base codegen/base/ lang/base/ files/
+may_include codegen/import codegen/import/ codegen/base/ codegen/text/ lang/base/ lang/program.h passes/base/json_location.h runtime/store/ files/
+may_include codegen/stages codegen/stages/ codegen/base/ codegen/import/ passes/ ir/ lang/
+may_include codegen/tune codegen/tune/ codegen/stages/ codegen/base/ passes/ runtime/plan/ ir/ lang/base/ files/
+may_include codegen      codegen/ passes/ runtime/plan/ runtime/store/ ir/ lang/ files/
 may_include kernels      kernels/ files/
 may_include runtime/plan@loads runtime/plan/
 may_include runtime/plan/loads runtime/plan/loads/ runtime/plan/types.h files/

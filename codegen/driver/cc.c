@@ -1,40 +1,14 @@
 // The C compiler that turns emitted C into a program: its arguments, and running it without a shell.
 #include "codegen/driver/cc.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "codegen/driver/command.h"
+#include "codegen/base/command.h"
+#include "codegen/base/prefix.h"
 #include "codegen/driver/libraries.h"
-
-const char *hec_prefix(struct hec_arena *arena) {
-    char path[PATH_MAX];
-    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (length <= 0) return NULL;
-    path[length] = '\0';
-    for (int up = 0; up < 2; up++) { // PREFIX/bin/hecatec -> PREFIX
-        char *slash = strrchr(path, '/');
-        if (!slash) return NULL;
-        *slash = '\0';
-    }
-    return hec_arena_copy(arena, path, strlen(path));
-}
-
-bool hec_have_headers(struct hec_arena *arena) {
-    const char *prefix = hec_prefix(arena);
-    const char *header =
-        prefix ? hec_arena_format(arena, "%s/include/hecate/runtime/program.h", prefix) : NULL;
-    if (prefix && access(header, R_OK) == 0) return true;
-    fprintf(stderr,
-            "hecatec: error: cannot find the headers of the runtime: %s\n"
-            "  they are looked for beside the program that runs, in ../include\n",
-            header ? header : "/proc/self/exe cannot be read");
-    return false;
-}
 
 // Whether a word of the command is an MPI wrapper itself: mpicc, /opt/openmpi/bin/mpicc, mpicc.openmpi.
 static bool is_wrapper(const char *cc) {

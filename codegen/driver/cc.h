@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "codegen/driver/options.h"
+#include "codegen/base/options.h"
 
 // Libraries that a program needs beside the runtime and the kernels of the CPU.
 struct hec_cc {
@@ -23,11 +23,5 @@ int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, const
 // The transport between ranks of the emitted C in the file `source`, as in struct hec_cc; and whether it is for a GPU.
 const char *hec_cc_ranks(const char *source);
 bool hec_cc_needs_nvcc(const char *source);
-
-// Whether the runtime's headers are where they belong; complains where they are not.
-bool hec_have_headers(struct hec_arena *arena);
-
-// The folder that holds bin, include and lib; NULL when the executable cannot be found.
-const char *hec_prefix(struct hec_arena *arena);
 
 #endif

@@ -6,14 +6,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "codegen/driver/autotune.h"
+#include "codegen/base/output.h"
 #include "codegen/driver/finish.h"
-#include "codegen/driver/output.h"
-#include "codegen/driver/read.h"
-#include "codegen/driver/run_passes.h"
 #include "codegen/driver/simulate.h"
-#include "codegen/driver/stages.h"
 #include "codegen/driver/targets.h"
+#include "codegen/stages/read.h"
+#include "codegen/stages/run_passes.h"
+#include "codegen/stages/stages.h"
+#include "codegen/tune/autotune.h"
 #include "ir/core/setting.h"
 #include "ir/target/target.h"
 #include "passes/base/movement.h"

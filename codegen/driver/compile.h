@@ -2,7 +2,7 @@
 #ifndef HECATE_CODEGEN_DRIVER_COMPILE_H
 #define HECATE_CODEGEN_DRIVER_COMPILE_H
 
-#include "codegen/driver/options.h"
+#include "codegen/base/options.h"
 
 // Returns the exit status (status.h).
 int hec_compile(struct hec_arena *arena, const struct hec_options *options);

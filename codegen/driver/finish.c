@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "codegen/base/output.h"
+#include "codegen/base/version.h"
 #include "codegen/driver/cc.h"
 #include "codegen/driver/nvcc.h"
-#include "codegen/driver/output.h"
 #include "codegen/driver/targets.h"
-#include "codegen/driver/version.h"
 #include "codegen/host/program.h"
 #include "ir/accessors.h"
 #include "passes/base/movement.h"

@@ -2,7 +2,7 @@
 #ifndef HECATE_CODEGEN_DRIVER_FINISH_H
 #define HECATE_CODEGEN_DRIVER_FINISH_H
 
-#include "codegen/driver/compilation.h"
+#include "codegen/stages/compilation.h"
 
 // The report that was asked for; NULL: none, or one that came earlier.
 void (*hec_report_of(const struct hec_compilation *c))(struct hec_compilation *c, FILE *out);

@@ -2,15 +2,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "codegen/base/output.h"
+#include "codegen/base/status.h"
+#include "codegen/base/version.h"
 #include "codegen/driver/compile.h"
-#include "codegen/driver/crash.h"
-#include "codegen/driver/from_hf.h"
-#include "codegen/driver/output.h"
-#include "codegen/driver/stages.h"
-#include "codegen/driver/status.h"
 #include "codegen/driver/targets.h"
-#include "codegen/driver/tune.h"
-#include "codegen/driver/version.h"
+#include "codegen/import/from_hf.h"
+#include "codegen/stages/crash.h"
+#include "codegen/stages/stages.h"
+#include "codegen/tune/tune.h"
 #include "files/files.h"
 #include "lang/builtins.h"
 #include "lang/settings.h"

@@ -2,7 +2,7 @@
 #ifndef HECATE_CODEGEN_DRIVER_LIBRARIES_H
 #define HECATE_CODEGEN_DRIVER_LIBRARIES_H
 
-#include "codegen/driver/command.h"
+#include "codegen/base/command.h"
 
 // Looks at each library of ours ("-lhecate_...") that the command links, in `prefix`/lib: built with other headers than
 // hecatec it would make a program that crashes. False after a complaint that names it.

@@ -4,11 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "codegen/driver/cc.h"
-#include "codegen/driver/command.h"
+#include "codegen/base/command.h"
+#include "codegen/base/prefix.h"
+#include "codegen/base/status.h"
+#include "codegen/base/version.h"
 #include "codegen/driver/gpu.h"
-#include "codegen/driver/status.h"
-#include "codegen/driver/version.h"
 #include "ir/target/target.h"
 
 // sm_90a has the virtual architecture compute_90a; compute_80 is PTX, which drivers compile.

@@ -2,7 +2,7 @@
 #ifndef HECATE_CODEGEN_DRIVER_NVCC_H
 #define HECATE_CODEGEN_DRIVER_NVCC_H
 
-#include "codegen/driver/options.h"
+#include "codegen/base/options.h"
 
 // Compiles the kernels of `source` to `object` for the architecture that `target` names ("cuda:sm_90a"), for all
 // ("cuda:all"), or ("cuda") for the GPUs of this machine, and for all where it has none. Shows the command when the

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "codegen/driver/output.h"
+#include "codegen/base/output.h"
 #include "passes/timeline/report.h"
 
 static bool refuse(const char *why) {

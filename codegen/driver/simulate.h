@@ -2,7 +2,7 @@
 #ifndef HECATE_CODEGEN_DRIVER_SIMULATE_H
 #define HECATE_CODEGEN_DRIVER_SIMULATE_H
 
-#include "codegen/driver/compilation.h"
+#include "codegen/stages/compilation.h"
 
 // Whether --simulate and --trace fit together and with the rest of the command line; false after a complaint.
 bool hec_check_simulation(struct hec_compilation *c);

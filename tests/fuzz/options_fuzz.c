@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/driver/options.h"
+#include "codegen/base/options.h"
 #include "runtime/cli/options.h"
 #include "tests/fuzz/fuzz.h"
 #include "tools/replay/options.h"

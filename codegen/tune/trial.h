@@ -1,0 +1,33 @@
+// A compilation that is only simulated: the same model with other settings.
+#ifndef HECATE_CODEGEN_TUNE_TRIAL_H
+#define HECATE_CODEGEN_TUNE_TRIAL_H
+
+#include "codegen/base/options.h"
+#include "passes/timeline/estimate.h"
+
+struct hec_trial {
+    const char *const *set; // [count] "KEY=VALUE"; these count after those of the command line.
+    int count;
+    int64_t steps;
+    bool coarse;
+    // The result.
+    bool ended; // False: there was no time for it.
+    bool sound; // False: the model, the planner or the cluster do not allow the settings.
+    struct hec_step_score score;
+};
+
+// How long trials may take, on the clock of hec_driver_now, and a function that is called several times a second
+// meanwhile.
+struct hec_trial_watch {
+    double stop;
+    void (*look)(void *context);
+    void *context;
+};
+
+// Compiles the model of `options` with the settings of each trial, and simulates it: side by side, in as many
+// processes as this one may use processors, at most 8. Prints nothing. The result of a trial depends neither on
+// the others nor on how many there are at a time; but those that have not ended at `watch->stop` are given up.
+void hec_trials(const struct hec_options *options, struct hec_trial *trial, int count,
+                const struct hec_trial_watch *watch);
+
+#endif
