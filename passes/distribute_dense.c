@@ -3,7 +3,7 @@
 //   before   @backward: ... moe.accumulate %dwq, %i @wq; moe.accumulate %dgain, %i @norm ...
 //   after    the same, and behind the last of them
 //            fssdp.all_reduce(%i) {params = ["wq", "norm"], bytes = 1050624}
-//            With parallel.dense = shard, fssdp.reduce_scatter.
+//            With parallel.dense = states, fssdp.reduce_scatter.
 //
 // Why      The ranks' gradients are summed in the background of the rest of backward: a layer's while
 //          those of the layers below are computed. Only the compiler knows when they are complete.
@@ -152,12 +152,12 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     (void)options;
     const MlirOperation backward = hec_find_symbol(module, HEC_STR("backward"));
     if (!backward.ptr) return HEC_PASS_DONE;
-    const bool shard = hec_shards_dense(module);
+    const bool states = hec_shares_states(module);
     struct entries all = {0};
     const bool sound = collect(&all, module, backward);
     for (int i = 0; sound && i < all.count; i++) {
         if (all.entry[i].symbol.ptr)
-            announce(&all, i, shard ? HEC_OP_reduce_scatter : HEC_OP_all_reduce);
+            announce(&all, i, states ? HEC_OP_reduce_scatter : HEC_OP_all_reduce);
     }
     free(all.entry);
     return sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;

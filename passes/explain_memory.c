@@ -254,8 +254,8 @@ static void explain_device(MlirOperation module, int64_t needed, FILE *out) {
     if (hec_module_batch(module) > 1)
         fprintf(out, "%s--set parallel.microbatch=N, now %" PRId64 "\n", indent,
                 hec_module_batch(module));
-    if (hec_module_has_world(module) && !hec_setting_is(module, HEC_KEY_parallel_dense, "shard"))
-        fprintf(out, "%s--set parallel.dense=shard\n", indent);
+    if (hec_module_has_world(module) && !hec_setting_is(module, HEC_KEY_parallel_dense, "states"))
+        fprintf(out, "%s--set parallel.dense=states\n", indent);
     if (hec_setting_is(module, HEC_KEY_train_precision, "fp32"))
         fprintf(out, "%s--set train.precision=bf16, on GPUs\n", indent);
     fprintf(out, "%smore devices: cluster.nodes, cluster.devices\n", indent);

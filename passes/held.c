@@ -70,7 +70,7 @@ static struct hpl_held held_of(struct hec_arena *arena, MlirOperation module) {
     struct hpl_held held = {.param = param, .set = set, .element = sizeof(float), .ranks = 1};
     held.all_elements = hec_module_param_elements(module);
     if (hec_module_has_world(module)) held.ranks = (int32_t)hec_module_world(module);
-    held.shard = hec_shards_dense(module);
+    held.states = hec_shares_states(module);
     held.moves = hec_movement_read(module, &movement) && movement.reshard_every > 0;
     for (int i = 0; i < ops.count; i++) {
         if (!hec_op_is(ops.op[i], HEC_OP_set)) continue;

@@ -357,12 +357,12 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out,
     emit_flops(e, out);
     emit_table_sizes(out, size);
     if (e->world > 1) {
-        const bool shard = hec_setting_is(m, HEC_KEY_parallel_dense, "shard");
+        const bool states = hec_setting_is(m, HEC_KEY_parallel_dense, "states");
         if (size->buckets)
             hec_line(out, ".buckets = %d, .bucket = buckets, .bucket_bytes = %" PRId64 ",",
                      size->buckets, hec_setting_count(m, HEC_KEY_parallel_bucket, 1));
-        hec_line(out, ".dense_offset = offsetof(struct %s, dense), .dense_shard = %s,", e->name,
-                 shard ? "true" : "false");
+        hec_line(out, ".dense_offset = offsetof(struct %s, dense), .dense_states = %s,", e->name,
+                 states ? "true" : "false");
         hec_line(out, ".world = %" PRId64 ", .owned = %s,", e->world,
                  e->sends_rows ? "true" : "false");
         hec_line(out, ".experts_offset = offsetof(struct %s, experts),", e->name);

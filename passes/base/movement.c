@@ -20,8 +20,8 @@ bool hec_has_ranks(MlirOperation module) {
     return hec_module_has_world(module);
 }
 
-bool hec_shards_dense(MlirOperation module) {
-    return hec_has_ranks(module) && hec_setting_is(module, HEC_KEY_parallel_dense, "shard");
+bool hec_shares_states(MlirOperation module) {
+    return hec_has_ranks(module) && hec_setting_is(module, HEC_KEY_parallel_dense, "states");
 }
 
 bool hec_moves_experts(MlirOperation module) {

@@ -8,8 +8,8 @@
 
 // Whether the module is for several ranks.
 bool hec_has_ranks(MlirOperation module);
-// Whether ranks share the states of parameters that all of them have: parallel.dense = shard.
-bool hec_shards_dense(MlirOperation module);
+// Whether ranks share the states of parameters that all of them have: parallel.dense = states.
+bool hec_shares_states(MlirOperation module);
 // Whether experts move: the module has some, is for several ranks, and parallel.experts is neither ep
 // nor replicate.
 bool hec_moves_experts(MlirOperation module);

@@ -143,8 +143,8 @@ static void find_set(MlirOperation module, const struct hec_machine *machine,
 static void find_memory(MlirOperation module, struct hec_costs *costs) {
     const struct hec_ops ops = hec_ops_in(hec_module_body(module));
     const bool rounded = is_rounded(module, HEC_STR(""));
-    const bool shard = hec_shards_dense(module);
-    const int64_t parts = shard ? hec_module_world(module) : 1; // Of their states.
+    const bool states = hec_shares_states(module);
+    const int64_t parts = states ? hec_module_world(module) : 1; // Of their states.
     for (int k = 0; k < ops.count; k++) {
         const MlirOperation op = ops.op[k];
         if (hec_op_is(op, HEC_OP_slot)) {

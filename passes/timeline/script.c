@@ -270,7 +270,7 @@ static double optimizer_us(const struct writer *w) {
     const struct hec_costs *costs = w->costs;
     const struct hec_machine *m = &costs->machine;
     const double devices = (double)(m->nodes * m->devices);
-    double bytes = (double)w->script->dense_bytes / (w->script->shard ? devices : 1);
+    double bytes = (double)w->script->dense_bytes / (w->script->states ? devices : 1);
     for (int i = 0; i < costs->count; i++) {
         const struct hec_set_cost *c = &costs->set[i];
         bytes += (double)(c->layers * c->experts) / devices * (double)c->grad_bytes;
@@ -283,7 +283,7 @@ static void write_end(struct writer *w) {
                                        HEC_ACT_RESHARD};
     w->layer = -1;
     for (int i = 0; i < 5; i++) {
-        if (act[i] == HEC_ACT_PUBLISH && !w->script->shard) continue;
+        if (act[i] == HEC_ACT_PUBLISH && !w->script->states) continue;
         struct hec_action *a = append(w, act[i]);
         a->layer = -1;
         a->last = true;
@@ -327,7 +327,7 @@ bool hec_script_of(MlirOperation module, const struct hec_costs *costs, int64_t 
         .module = module, .costs = costs, .arena = arena, .script = script, .most = layers};
     *script = (struct hec_script){
         .iterations = hec_script_iterations(module, &costs->machine),
-        .shard = hec_shards_dense(module),
+        .states = hec_shares_states(module),
         .bucket = hec_has_ranks(module) ? hec_setting_count(module, HEC_KEY_parallel_bucket, 0) : 0,
     };
     write_func(&w, "forward", false);

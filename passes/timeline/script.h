@@ -26,7 +26,7 @@ enum hec_act {
     // Behind the last iteration of a step:
     HEC_ACT_SUMS,    // Waits for the sums of what all have.
     HEC_ACT_NORM,    // Waits until all ranks know the gradient's norm.
-    HEC_ACT_PUBLISH, // dense = shard: parts of the parameters to all, and waits for those of others.
+    HEC_ACT_PUBLISH, // dense = states: parts of the parameters to all, and waits for those of others.
     HEC_ACT_RESHARD, // New owners, every so many iterations.
     HEC_ACTS,
 };
@@ -52,7 +52,7 @@ struct hec_script {
     int64_t iterations; // Of a step.
     double
         shortened; // How many times as many layers of experts the module has: 1 where it has all.
-    bool shard;    // dense = shard: sums stay in parts, and the parts of parameters go to all.
+    bool states;   // dense = states: sums stay in parts, and the parts of parameters go to all.
     int64_t dense_bytes; // Parameters that all have.
     int64_t bucket;      // Bytes of gradients whose sum starts at once.
 };

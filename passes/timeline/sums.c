@@ -1,4 +1,4 @@
-// Sums of what all devices have: buckets of gradients, the norm, with dense = shard the parts of parameters.
+// Sums of what all devices have: buckets of gradients, the norm, with dense = states the parts of parameters.
 #include <stdlib.h>
 
 #include "passes/timeline/run.h"
@@ -40,7 +40,7 @@ static void start_sum(struct run *r, int32_t device) {
                 realloc(r->sum[parity], (size_t)r->sum_room[parity] * sizeof *r->sum[parity]);
             if (!r->sum[parity]) abort();
         }
-        const double times = r->script->shard ? 1 : 2;
+        const double times = r->script->states ? 1 : 2;
         r->sum[parity][r->sums[parity]++] =
             sum_transfer(r, "dense gradients", (double)d->dense_bytes, times);
     }

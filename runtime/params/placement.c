@@ -35,7 +35,7 @@ static bool list_held(struct hrt_placement *placement) {
         .all_elements = program->param_elements,
         .element = program->precision == HRT_FP64 ? sizeof(double) : sizeof(float),
         .ranks = program->world ? (int32_t)program->world : 1,
-        .shard = program->dense_shard,
+        .states = program->dense_states,
         .moves = program->movement && program->movement->reshard_every > 0,
     };
     for (int i = 0; held && i < program->params; i++) {

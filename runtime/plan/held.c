@@ -93,7 +93,7 @@ static int64_t chunk_elements(const struct hpl_held *held, int32_t set, enum hpl
 }
 
 int64_t hpl_held_bytes(const struct hpl_held *held, enum hpl_buffer buffer) {
-    const bool share = held->shard && (buffer == HPL_STATE || buffer == HPL_OTHER_STATE);
+    const bool share = held->states && (buffer == HPL_STATE || buffer == HPL_OTHER_STATE);
     int64_t elements = 0;
     for (int32_t i = 0; i < held->params; i++) {
         const struct hpl_held_param *param = &held->param[i];

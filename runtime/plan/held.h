@@ -39,8 +39,8 @@ struct hpl_held {
     int64_t all_elements; // A buffer has.
     int32_t element;      // Bytes of an element, but of copies.
     int32_t ranks;
-    bool shard; // Ranks share the states of what every rank has (parallel.dense = shard).
-    bool moves; // Chunks get new owners, as many for each rank as before.
+    bool states; // Ranks share the states of what every rank has (parallel.dense = states).
+    bool moves;  // Chunks get new owners, as many for each rank as before.
 };
 
 // A part of a buffer; zeroed: before the first.

@@ -118,16 +118,16 @@ static bool complete(const struct hrt_saving *saving, const int64_t *collected,
     return written;
 }
 
-// With dense = shard the states of what all ranks have lie in parts; those of the others are only here for the file: so
+// With dense = states the states of what all ranks have lie in parts; those of the others are only here for the file: so
 // all that this rank writes is copied at once.
 static void make_whole(const struct hrt_state *state) {
-    if (!state->program->dense_shard || !state->dense) return;
+    if (!state->program->dense_states || !state->dense) return;
     for (int values = HRT_MEANS; values <= HRT_VARIANCES; values++)
         hrt_dense_gather(state->dense, state->values[values]);
 }
 
 static void make_parts(const struct hrt_state *state) {
-    if (!state->program->dense_shard || !state->dense) return;
+    if (!state->program->dense_states || !state->dense) return;
     hrt_snapshot_change(state->snapshot, 0, state->program->param_elements);
     for (int values = HRT_MEANS; values <= HRT_VARIANCES; values++)
         hrt_dense_forget(state->dense, state->values[values]);

@@ -132,7 +132,7 @@ bool hrt_dense_create(struct hrt_dense **created, struct hrt_state *state,
         .grads = state->values[HRT_GRADIENTS],
         .params = state->values[HRT_PARAMETERS],
         .element = (size_t)hrt_element_bytes(program->precision),
-        .shard = program->dense_shard,
+        .states = program->dense_states,
         .tensor = calloc(tensors + 1, sizeof *dense->tensor),
         .param_tensor = calloc((size_t)program->params + 1, sizeof *dense->param_tensor),
         .set_tensor = calloc((size_t)program->sets + 1, sizeof *dense->set_tensor),
@@ -186,7 +186,7 @@ static void enqueue(struct hrt_dense *dense, int64_t tensor) {
 
 static void start_queued(struct hrt_dense *dense) {
     if (dense->started == dense->queued) return;
-    hrt_dense_start(dense, dense->started, dense->queued, dense->grads, true, !dense->shard);
+    hrt_dense_start(dense, dense->started, dense->queued, dense->grads, true, !dense->states);
     dense->started = dense->queued;
 }
 
@@ -242,7 +242,7 @@ double hrt_dense_own_squares(const struct hrt_dense *dense) {
     return sum;
 }
 
-// ---- dense = shard
+// ---- dense = states
 
 // The part of `span` that lies in [at, at + count).
 static struct hrt_span overlap(const struct hrt_span *span, int64_t at, int64_t count) {
@@ -331,7 +331,7 @@ void hrt_dense_forget(const struct hrt_dense *dense, void *buffer) {
 }
 
 void hrt_dense_publish(struct hrt_dense *dense) {
-    if (!dense->shard) return;
+    if (!dense->states) return;
     for (int64_t i = 0; i < dense->tensors; i++) {
         const struct hrt_dense_tensor *tensor = &dense->tensor[i];
         hrt_device_clear(dense->device,

@@ -1,9 +1,9 @@
 // Dense parameters, which every rank has: their gradients are summed over the ranks during backward, in the background;
-// with dense = shard each rank updates a part of it, and the parts go to everybody.
+// with dense = states each rank updates a part of it, and the parts go to everybody.
 //
 // A tensor is one layer of a parameter outside of sets, or where every rank has all experts, one layer
 // of a set. Rank r's part of n elements is [n r / ranks, n (r + 1) / ranks): the ranks' shares of it are added up in
-// the order of ranks, and the sum goes to all (replicate) or stays (shard). Where several nodes have equally many
+// the order of ranks, and the sum goes to all (replicate) or stays (states). Where several nodes have equally many
 // ranks, each node's shares are added up first, by its rank at r's place, and only these sums cross the network; then
 // they are added up in the order of nodes, and the way back is the same. So bits depend on which ranks share a node,
 // but neither on the order of messages nor on that of tensors.
@@ -51,14 +51,14 @@ void hrt_dense_finish(struct hrt_dense *dense);
 int64_t hrt_dense_ask_squares(const struct hrt_dense *dense, double *sum);
 double hrt_dense_own_squares(const struct hrt_dense *dense);
 
-// For programs with dense = shard: cuts `spans` of them down to those that this rank updates, its parts
+// For programs with dense = states: cuts `spans` of them down to those that this rank updates, its parts
 // and all of owned experts. Parts of matrices are `shared`. `cut` has room for as many and hrt_dense_cuts more. Returns
 // how many.
 int64_t hrt_dense_cut(const struct hrt_dense *dense, const struct hrt_span *span, int64_t spans,
                       struct hrt_span *cut);
 int64_t hrt_dense_cuts(const struct hrt_dense *dense);
 
-// After the optimizer: with dense = shard sends the ranks' parts of the parameters to everybody, and
+// After the optimizer: with dense = states sends the ranks' parts of the parameters to everybody, and
 // sets the rest of the gradients to zero. Collective.
 void hrt_dense_publish(struct hrt_dense *dense);
 

@@ -36,7 +36,7 @@ struct hrt_dense {
     const struct hrt_program *program;
     void *grads, *params;
     size_t element;
-    bool shard, last;
+    bool states, last;
     int64_t tensors;
     struct hrt_dense_tensor *tensor;
     int64_t *param_tensor, *set_tensor; // The first tensor of each parameter and set; -1: none.

@@ -215,7 +215,7 @@ static void update_matrix(const struct hrt_optimizer *optimizer, struct hrt_stat
     round_matrix(state, span);
 }
 
-// With dense = shard: brings all matrices whose parts ranks share, and moves this rank's parts of them.
+// With dense = states: brings all matrices whose parts ranks share, and moves this rank's parts of them.
 static void move_shared(const struct hrt_optimizer *optimizer, struct hrt_state *state,
                         const struct hrt_config *config, struct hk_adamw_rule *rule, double lr) {
     const struct hrt_span *span = optimizer->span;

@@ -48,7 +48,7 @@ bool hrt_optimizer_create(struct hrt_optimizer *optimizer, const struct hrt_plac
 // Collects them again, after experts have changed their owners.
 void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_placement *placement);
 
-// From now on this rank updates its part of what all ranks have (dense.h, dense = shard).
+// From now on this rank updates its part of what all ranks have (dense.h, dense = states).
 bool hrt_optimizer_share(struct hrt_optimizer *optimizer, const struct hrt_placement *placement,
                          const struct hrt_dense *dense, struct hrt_error *error);
 

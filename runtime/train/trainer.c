@@ -94,7 +94,7 @@ bool hrt_trainer_create(struct hrt_trainer *trainer, struct hrt_state *state,
                         struct hrt_error *error) {
     trainer->state = state;
     if (hrt_optimizer_create(&trainer->optimizer, state->placement, error) &&
-        (!state->program->dense_shard || !state->dense ||
+        (!state->program->dense_states || !state->dense ||
          hrt_optimizer_share(&trainer->optimizer, state->placement, state->dense, error)) &&
         (trainer->config->train_optimizer != HRT_OPTIMIZER_muon ||
          hrt_optimizer_use_muon(&trainer->optimizer, state, error)) &&

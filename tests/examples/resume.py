@@ -82,7 +82,7 @@ SETTINGS = {
     "data.format": "via DATA", "data.held_out": "0.2", "data.teacher": "via DATA", "data.train": "via DATA",
     "data.val": "via DATA",
     "log.every": "3", "log.jsonl": "via LOG", "log.loads": "1", "names.hf.family": "one value",
-    "parallel.bucket": "c 4KiB", "parallel.dense": "c shard", "parallel.experts": "c ep", "parallel.logits": "via LOGITS",
+    "parallel.bucket": "c 4KiB", "parallel.dense": "c states", "parallel.experts": "c ep", "parallel.logits": "via LOGITS",
     "parallel.microbatch": "c 2", "parallel.placement.calibrate": "c true", "parallel.placement.dispatch": "c even",
     "parallel.placement.forecast": "c window(3)", "parallel.placement.forecast.iterations": "c 3",
     "parallel.placement.memory": "c 1", "parallel.placement.overlap": "c 1", "parallel.placement.rematerialize": "c true",

@@ -76,7 +76,7 @@ class Model:
             chosen["parallel.logits"] = 5
         if policy:
             chosen |= {"cluster.devices": 2, "parallel.experts": policy,
-                       "parallel.dense": ["replicate", "shard"][self.seed // 4 % 2]}
+                       "parallel.dense": ["replicate", "states"][self.seed // 4 % 2]}
         if policy == "fssdp":
             chosen["parallel.placement.rematerialize"] = ["true", "false"][self.seed // 32 % 2]
         return [word for key, value in chosen.items() for word in ("--set", f"{key}={value}")]

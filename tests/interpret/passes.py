@@ -17,7 +17,7 @@ WAYS = [  # One rank; experts that move, in waves; that stay; on two nodes; on e
     # logits by blocks, on one rank and on two.
     [],
     [*RANKS, "--set", "parallel.rows_max=8", *AGAIN],
-    [*RANKS, "--set", "parallel.experts=ep", "--set", "parallel.dense=shard"],
+    [*RANKS, "--set", "parallel.experts=ep", "--set", "parallel.dense=states"],
     ["--set", "cluster.nodes=2", "--set", "cluster.devices=1", "--set", "parallel.microbatch=1",
      "--set", "parallel.placement.rematerialize=true", "--set", "parallel.rows_max=6"],
     [*RANKS, "--set", "parallel.experts=replicate"],

@@ -23,11 +23,11 @@ MODELS = {  # Ranks, settings.
     "eplb": (4, ["parallel.experts=eplb", "parallel.placement.reshard=every(3)"]),
     "flexmoe": (4, ["parallel.experts=flexmoe", "parallel.placement.reshard=every(3)"]),
     "replicate": (2, ["parallel.experts=replicate"]),
-    "shard": (4, ["parallel.dense=shard", *MOVING]),
-    "whole": (2, ["parallel.experts=replicate", "parallel.dense=shard"]),
+    "shard": (4, ["parallel.dense=states", *MOVING]),
+    "whole": (2, ["parallel.experts=replicate", "parallel.dense=states"]),
     "half": (2, ["train.precision=bf16"]),
 }
-LIKE = ["one", "ep", "fssdp", "nodes", "eplb", "replicate", "shard", "whole"]  # The same numbers, but for rounding.
+LIKE = ["one", "ep", "fssdp", "nodes", "eplb", "replicate", "states", "whole"]  # The same numbers, but for rounding.
 
 
 def compiled(name, model=None, sets=None):

@@ -34,7 +34,7 @@ test "$(grep -c '^done: 5 steps' out)" = 1 # Said once, not by every rank.
 
 # Where each rank has the states of a part, the same bits come out.
 $HECATEC -w -O1 --set parallel.microbatch=4 --set cluster.devices=4 --set parallel.experts=ep \
-    --set parallel.dense=shard "$MPI_TESTS/small.moe" -o model4s
+    --set parallel.dense=states "$MPI_TESTS/small.moe" -o model4s
 for model in model4 model4s; do
     sh "$RANKS" 4 ./$model train --data "$TEXT" --steps 10 --save $model.saved > /dev/null
 done

@@ -20,7 +20,7 @@ MODELS = {  # Ranks, settings.
     "one": (1, []),
     "ep": (2, ["parallel.experts=ep"]),
     "fssdp": (4, ["parallel.placement.reshard=every(2)", "parallel.placement.memory=2"]),
-    "shard": (2, ["parallel.dense=shard", "parallel.experts=replicate"]),
+    "shard": (2, ["parallel.dense=states", "parallel.experts=replicate"]),
 }
 
 

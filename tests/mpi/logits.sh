@@ -32,7 +32,7 @@ for program in one one-blocks; do ./$program info | grep '  arena' > $program.ar
 ! cmp -s one.arena one-blocks.arena # Of one there are logits of all tokens.
 check bf16 1 --set parallel.microbatch=64 --set train.tokens=1024 --set train.precision=bf16 --set parallel.recompute=all
 check two 2 --set parallel.microbatch=64 --set train.tokens=2048 --set cluster.devices=2
-check four 4 --set parallel.microbatch=64 --set train.tokens=4096 --set cluster.devices=4 --set parallel.experts=ep --set parallel.dense=shard
+check four 4 --set parallel.microbatch=64 --set train.tokens=4096 --set cluster.devices=4 --set parallel.experts=ep --set parallel.dense=states
 model=$MPI_TESTS/../../examples/tiny.moe # Its head is a matrix of its own, in panels.
 check head 1 --set parallel.microbatch=8 --set train.tokens=1024
 

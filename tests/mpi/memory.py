@@ -83,7 +83,7 @@ def main():
     with tempfile.TemporaryDirectory() as text:
         folder = pathlib.Path(text)
         exceeded = False
-        for options in (["parallel.experts=ep"], ["parallel.experts=ep", "parallel.dense=shard"],
+        for options in (["parallel.experts=ep"], ["parallel.experts=ep", "parallel.dense=states"],
                         ["parallel.experts=fssdp"],
                         ["parallel.experts=fssdp", "parallel.placement.reshard=every(1)"],
                         ["parallel.experts=replicate"]):

@@ -18,8 +18,8 @@ MODELS = {  # Ranks, settings.
     "one": (1, []),
     "ep": (2, ["parallel.experts=ep"]),
     "fssdp": (4, ["parallel.placement.reshard=every(2)", "parallel.placement.memory=2"]),
-    "shard": (2, ["parallel.dense=shard"]),
-    "shard-all": (4, ["parallel.dense=shard", "parallel.experts=replicate"]),
+    "shard": (2, ["parallel.dense=states"]),
+    "shard-all": (4, ["parallel.dense=states", "parallel.experts=replicate"]),
     "half": (1, ["train.precision=bf16"]),
 }
 MUON = ["train.optimizer=muon(0.01, momentum = 0.9)", "train.precision=fp64"]

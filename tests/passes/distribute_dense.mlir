@@ -1,12 +1,12 @@
 // RUN: hecate-opt --passes=distribute-dense %s | FileCheck %s
-// RUN: sed 's/"replicate"/"shard"/' %s | hecate-opt --passes=distribute-dense | FileCheck %s --check-prefix=SHARD
+// RUN: sed 's/"replicate"/"states"/' %s | hecate-opt --passes=distribute-dense | FileCheck %s --check-prefix=STATES
 // RUN: sed 's/hecate.world = 2 : i64, //' %s | hecate-opt --passes=distribute-dense | FileCheck %s --check-prefix=ONE
 //
 // Gradients are complete behind their last accumulate: before the loop, in its body, behind it. `both` is
 // added to before and behind the loop, `shared` in it; owned experts are in none, sets that all have
 // in one as a whole.
-// SHARD-COUNT-3: "fssdp.reduce_scatter"
-// SHARD-NOT: fssdp.all_reduce
+// STATES-COUNT-3: "fssdp.reduce_scatter"
+// STATES-NOT: fssdp.all_reduce
 // ONE-NOT: fssdp
 
 !d = tensor<6xf32, ["D"]>

@@ -21,7 +21,7 @@ ELEMENTWISE = ["silu", "gelu", "gelu_erf", "relu", "sigmoid", "tanh", "exp", "sq
 PAIRS = ["add", "sub", "mul", "div", "minimum", "maximum"]
 ONE = "--set cluster.nodes=1 --set cluster.devices=1 --set train.precision=fp32".split()
 MACHINES = ["parallel.microbatch=2", "train.precision=bf16", "train.precision=fp64", "cluster.devices=2",
-            "cluster.devices=2 parallel.experts=ep parallel.dense=shard", "parallel.recompute=all",
+            "cluster.devices=2 parallel.experts=ep parallel.dense=states", "parallel.recompute=all",
             "parallel.experts=replicate cluster.devices=2"]
 
 

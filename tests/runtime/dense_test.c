@@ -60,7 +60,7 @@ static struct hrt_program program_of(enum hrt_precision precision, bool shard, i
                                 .buckets = 3,
                                 .bucket = buckets,
                                 .bucket_bytes = bytes,
-                                .dense_shard = shard};
+                                .dense_states = shard};
 }
 
 static double gradient(int rank, int64_t i) {

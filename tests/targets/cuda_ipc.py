@@ -16,7 +16,7 @@ from cuda import run
 from cuda_ranks import QUIET, compile_for_devices, launch, lost_rank_ends_all, saved_by
 
 CASES = {  # Ranks, settings. Those behind `fssdp` in small pieces only.
-    "ep": (2, ["cluster.devices=2", "parallel.experts=ep", "parallel.dense=shard"]),
+    "ep": (2, ["cluster.devices=2", "parallel.experts=ep", "parallel.dense=states"]),
     "fssdp": (4, ["cluster.devices=4", "parallel.placement.rematerialize=true", "parallel.placement.reshard=every(1)"]),
     "nodes": (4, ["cluster.devices=2", "cluster.nodes=2"]),
     "smartmoe": (2, ["cluster.devices=2", "parallel.experts=smartmoe", "parallel.placement.reshard=every(1)"]),

@@ -23,7 +23,7 @@ CASES = {  # Ranks, settings. Those behind `ep` are for `all`; those named `shar
     "one": (1, []),
     "fssdp": (2, FSSDP),
     "fssdp-shared": (2, FSSDP),
-    "ep": (2, [*TWO, "parallel.experts=ep", "parallel.dense=shard", "parallel.microbatch=1"]),
+    "ep": (2, [*TWO, "parallel.experts=ep", "parallel.dense=states", "parallel.microbatch=1"]),
     "iterations": (1, ["parallel.microbatch=2"]),
     "smartmoe": (2, [*TWO, "parallel.experts=smartmoe", "parallel.placement.reshard=every(1)"]),
     "nodes": (4, [*TWO, "cluster.nodes=2"]),

@@ -40,7 +40,7 @@ def settings_of(name, ranks, policy, precision):
     own = {"cluster.nodes": nodes, "cluster.devices": devices, "parallel.experts": policy, "parallel.microbatch": 1,
            "train.tokens": 4 * int(next(word for word in small if word.startswith("-DT="))[4:]), "train.precision": precision}
     if "muon" in name and ranks > 1:  # Parts of what becomes orthogonal go to all.
-        own["parallel.dense"] = "shard"
+        own["parallel.dense"] = "states"
     return [*small, *(f"--set={key}={value}" for key, value in own.items())]
 
 

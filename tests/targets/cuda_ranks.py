@@ -19,7 +19,7 @@ from cuda import compare, read_log, run, words
 
 STEPS = 3
 CASES = {  # Ranks, steps, settings.
-    "ep": (2, STEPS, ["cluster.devices=2", "parallel.experts=ep", "parallel.dense=shard"]),
+    "ep": (2, STEPS, ["cluster.devices=2", "parallel.experts=ep", "parallel.dense=states"]),
     "fssdp": (2, 20, ["cluster.devices=2", "parallel.placement.rematerialize=true", "parallel.placement.reshard=every(2)"]),
     "nodes": (4, STEPS, ["cluster.devices=2", "cluster.nodes=2"]),
     "relays": (4, STEPS, ["cluster.devices=4", "parallel.experts=hecate", "parallel.placement.overlap=4", "parallel.placement.memory=4",
