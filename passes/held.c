@@ -26,6 +26,7 @@ static struct hpl_held_param param_of(MlirOperation param, int32_t set) {
         .layers = at_least_one(hec_param_layers(param)),
         .set = set,
         .trained = hec_param_trainable(param),
+        .frozen = hec_param_frozen(param),
         .copied = hec_param_rounded(param),
     };
 }
@@ -71,6 +72,7 @@ static struct hpl_held held_of(struct hec_arena *arena, MlirOperation module) {
     held.all_elements = hec_module_param_elements(module);
     if (hec_module_has_world(module)) held.ranks = (int32_t)hec_module_world(module);
     held.states = hec_shares_states(module);
+    held.shard = hec_shards_dense(module);
     held.moves = hec_movement_read(module, &movement) && movement.reshard_every > 0;
     for (int i = 0; i < ops.count; i++) {
         if (!hec_op_is(ops.op[i], HEC_OP_set)) continue;

@@ -183,8 +183,12 @@ struct hrt_program {
     int buckets;
     const struct hrt_bucket *bucket; // As backward completes them.
     int64_t bucket_bytes;            // As many at least are summed together.
-    bool dense_states;   // Each rank has the optimizer's states of a part (train/dense.h).
-    size_t dense_offset; // Bytes into the model: the struct hrt_dense * that it calls.
+    bool dense_states; // Each rank has the optimizer's states of a part (train/dense.h).
+    bool
+        dense_shard; // And a part of parameters and gradients: units come and go. Then dense_states, too.
+    int units;
+    const struct hrt_bucket *unit; // Parameters that come together, of one layer each time.
+    size_t dense_offset;           // Bytes into the model: the struct hrt_dense * that it calls.
     const struct hrt_comm_backend *backend; // Joins the ranks; NULL: hrt_comm_self.
 
     const struct hrt_executor *executor; // Moves what lies on their devices; NULL: nothing does.

@@ -95,3 +95,21 @@ void hec_emit_dense_ready(struct hec_emitter *e, MlirOperation op) {
     hec_statement(e, "hrt_dense_ready(m->dense, %d, %s);", hec_bucket_index(e, op),
                   layer ? layer : "0");
 }
+
+// "m->dense, 1, i + 1"
+static const char *unit_text(struct hec_emitter *e, MlirOperation op) {
+    const char *layer = hec_layer_text(e, op, hec_any_has_ahead(op) ? hec_any_ahead(op) : 0);
+    return HEC_TEXT(e, "m->dense, %d, %s", hec_unit_index(e, op), layer ? layer : "0");
+}
+
+void hec_emit_dense_gather(struct hec_emitter *e, MlirOperation op) {
+    hec_statement(e, "hrt_dense_bring(%s);", unit_text(e, op));
+}
+
+void hec_emit_dense_await(struct hec_emitter *e, MlirOperation op) {
+    hec_statement(e, "hrt_dense_await(%s);", unit_text(e, op));
+}
+
+void hec_emit_dense_release(struct hec_emitter *e, MlirOperation op) {
+    hec_statement(e, "hrt_dense_release(%s);", unit_text(e, op));
+}

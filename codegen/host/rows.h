@@ -9,6 +9,9 @@ hec_emit_op hec_emit_drop, hec_emit_exchange, hec_emit_fractions;
 hec_emit_op hec_emit_dispatch, hec_emit_give_back, hec_emit_collect;
 hec_emit_op hec_emit_dispatch_grad, hec_emit_give_back_grad, hec_emit_collect_grad;
 hec_emit_op hec_emit_dense_ready;
+hec_emit_op hec_emit_dense_gather;
+hec_emit_op hec_emit_dense_await;
+hec_emit_op hec_emit_dense_release;
 
 // The tokens of a group of `op`, whose ids or weights are `picks`: "0" where all of an iteration are one.
 const char *hec_group_tokens(struct hec_emitter *e, MlirOperation op, MlirValue picks);

@@ -166,6 +166,30 @@ bool hec_is_bucket(MlirOperation op) {
     return hec_op_is(op, HEC_OP_all_reduce) || hec_op_is(op, HEC_OP_reduce_scatter);
 }
 
+bool hec_is_unit(MlirOperation op) {
+    return hec_op_is(op, HEC_OP_all_gather) || hec_op_is(op, HEC_OP_await_gather) ||
+           hec_op_is(op, HEC_OP_forget);
+}
+
+static bool same_params(MlirOperation a, MlirOperation b) {
+    return mlirAttributeEqual(mlirOperationGetAttributeByName(a, HEC_STR("params")),
+                              mlirOperationGetAttributeByName(b, HEC_STR("params")));
+}
+
+int hec_unit_index(struct hec_emitter *e, MlirOperation op) {
+    const struct hec_ops ops = hec_ops_below(e->module);
+    int index = 0;
+    for (int i = 0; i < ops.count; i++) {
+        if (!hec_is_unit(ops.op[i])) continue;
+        int first = 0; // The first one with these parameters.
+        while (!hec_is_unit(ops.op[first]) || !same_params(ops.op[first], ops.op[i])) first++;
+        if (same_params(ops.op[i], op)) break;
+        index += first == i;
+    }
+    free(ops.op);
+    return index;
+}
+
 int hec_bucket_index(struct hec_emitter *e, MlirOperation op) {
     const struct hec_ops ops = hec_ops_below(e->module);
     int index = 0;

@@ -25,6 +25,10 @@ int hec_param_index(struct hec_emitter *e, MlirStringRef name);
 // Gradients that are complete together (fssdp.all_reduce): whether `op` is such a bucket, and where it
 // stands in their table.
 bool hec_is_bucket(MlirOperation op);
+
+// Operations that bring and forget dense parameters, and the number of those of `op` among the program's units.
+bool hec_is_unit(MlirOperation op);
+int hec_unit_index(struct hec_emitter *e, MlirOperation op);
 int hec_bucket_index(struct hec_emitter *e, MlirOperation op);
 
 // The operation that counts a step's loads of `set`, or of any set when that is null; null: there is

@@ -265,6 +265,23 @@ static void emit_bucket(struct hec_emitter *e, struct hec_writer *out, MlirOpera
     hec_line(out, "{%s},", text);
 }
 
+// The parameters that come together. Returns how many units there are.
+static int emit_units(struct hec_emitter *e, struct hec_writer *out) {
+    const struct hec_ops ops = hec_ops_below(e->module);
+    int units = 0;
+    for (int i = 0; i < ops.count; i++) {
+        if (!hec_is_unit(ops.op[i]) || hec_unit_index(e, ops.op[i]) != units) continue;
+        if (units++ == 0) {
+            hec_blank(out);
+            hec_open(out, "static const struct hrt_bucket units[] = {");
+        }
+        emit_bucket(e, out, ops.op[i]);
+    }
+    if (units) hec_close(out, "};");
+    free(ops.op);
+    return units;
+}
+
 // Returns how many there are.
 static int emit_buckets(struct hec_emitter *e, struct hec_writer *out) {
     const struct hec_ops ops = hec_ops_below(e->module);
@@ -319,7 +336,7 @@ static int emit_losses(struct hec_emitter *e, struct hec_writer *out) {
 }
 
 struct table_sizes {
-    int params, sets, loads, buckets, settings, parts, losses;
+    int params, sets, loads, buckets, units, settings, parts, losses;
 };
 
 static void emit_table_sizes(struct hec_writer *out, const struct table_sizes *size) {
@@ -357,12 +374,14 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out,
     emit_flops(e, out);
     emit_table_sizes(out, size);
     if (e->world > 1) {
-        const bool states = hec_setting_is(m, HEC_KEY_parallel_dense, "states");
+        const bool shard = hec_setting_is(m, HEC_KEY_parallel_dense, "shard");
+        const bool states = shard || hec_setting_is(m, HEC_KEY_parallel_dense, "states");
         if (size->buckets)
             hec_line(out, ".buckets = %d, .bucket = buckets, .bucket_bytes = %" PRId64 ",",
                      size->buckets, hec_setting_count(m, HEC_KEY_parallel_bucket, 1));
         hec_line(out, ".dense_offset = offsetof(struct %s, dense), .dense_states = %s,", e->name,
                  states ? "true" : "false");
+        if (shard) hec_line(out, ".dense_shard = true, .units = %d, .unit = units,", size->units);
         hec_line(out, ".world = %" PRId64 ", .owned = %s,", e->world,
                  e->sends_rows ? "true" : "false");
         hec_line(out, ".experts_offset = offsetof(struct %s, experts),", e->name);
@@ -412,6 +431,7 @@ void hec_emit_tables(struct hec_emitter *e, struct hec_writer *out) {
     size.parts = emit_texts(e, out, "hecate.parts", "parts");
     size.losses = emit_losses(e, out);
     size.buckets = emit_buckets(e, out);
+    size.units = emit_units(e, out);
     emit_program(e, out, &size);
     hec_blank(out);
     hec_open(out, "int main(int argc, char **argv) {");

@@ -88,6 +88,9 @@ static bool verify_dense(MlirOperation op) {
 
 const struct hec_traits hec_traits_all_reduce = {.verify = verify_dense, .cost = cost_nothing};
 const struct hec_traits hec_traits_reduce_scatter = {.verify = verify_dense, .cost = cost_nothing};
+const struct hec_traits hec_traits_all_gather = {.verify = verify_dense, .cost = cost_nothing};
+const struct hec_traits hec_traits_await_gather = {.verify = verify_dense, .cost = cost_nothing};
+const struct hec_traits hec_traits_forget = {.verify = verify_dense, .cost = cost_nothing};
 
 // ---- rows
 

@@ -21,7 +21,21 @@ bool hec_has_ranks(MlirOperation module) {
 }
 
 bool hec_shares_states(MlirOperation module) {
-    return hec_has_ranks(module) && hec_setting_is(module, HEC_KEY_parallel_dense, "states");
+    return hec_shards_dense(module) ||
+           (hec_has_ranks(module) && hec_setting_is(module, HEC_KEY_parallel_dense, "states"));
+}
+
+bool hec_shards_dense(MlirOperation module) {
+    return hec_has_ranks(module) && hec_setting_is(module, HEC_KEY_parallel_dense, "shard");
+}
+
+MlirOperation hec_dense_symbol(MlirOperation module, MlirStringRef name) {
+    const MlirOperation param = hec_find_symbol(module, name), none = {0};
+    if (!param.ptr) return none;
+    if (!hec_param_has_set(param))
+        return hec_param_trainable(param) || hec_param_frozen(param) ? param : none;
+    const MlirOperation set = hec_find_symbol(module, hec_param_set(param));
+    return hec_set_owned(set) ? none : set;
 }
 
 bool hec_moves_experts(MlirOperation module) {

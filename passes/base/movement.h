@@ -8,8 +8,15 @@
 
 // Whether the module is for several ranks.
 bool hec_has_ranks(MlirOperation module);
-// Whether ranks share the states of parameters that all of them have: parallel.dense = states.
+// Whether ranks share the states of parameters that all of them have: parallel.dense = states, or shard.
 bool hec_shares_states(MlirOperation module);
+
+// Whether ranks share these parameters and their gradients, too: parallel.dense = shard.
+bool hec_shards_dense(MlirOperation module);
+
+// What ranks share of the parameter `name`: itself, or the set of which every rank has all experts. Null: it is an
+// owned expert's, or a table that every rank computes.
+MlirOperation hec_dense_symbol(MlirOperation module, MlirStringRef name);
 // Whether experts move: the module has some, is for several ranks, and parallel.experts is neither ep
 // nor replicate.
 bool hec_moves_experts(MlirOperation module);

@@ -36,6 +36,7 @@ static bool list_held(struct hrt_placement *placement) {
         .element = program->precision == HRT_FP64 ? sizeof(double) : sizeof(float),
         .ranks = program->world ? (int32_t)program->world : 1,
         .states = program->dense_states,
+        .shard = program->dense_shard,
         .moves = program->movement && program->movement->reshard_every > 0,
     };
     for (int i = 0; held && i < program->params; i++) {
@@ -45,6 +46,7 @@ static bool list_held(struct hrt_placement *placement) {
                                           .layers = param->layers,
                                           .set = param->set,
                                           .trained = param->trainable,
+                                          .frozen = param->frozen,
                                           .copied = param->rounded};
     }
     for (int i = 0; sets && i < program->sets; i++) {

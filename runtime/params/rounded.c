@@ -17,12 +17,14 @@ void hrt_round_tensor(const struct hrt_param *param, int64_t offset, const void 
     }
 }
 
-void hrt_round_params(const struct hrt_placement *placement, const void *params, void *rounded) {
+void hrt_round_params(const struct hrt_placement *placement, const void *params, void *rounded,
+                      bool parted) {
     struct hrt_tensor tensor = {0};
     if (!placement->program->bind_rounded) return;
     assert(placement->program->precision == HRT_FP32);
     while (hrt_tensor_next_here(placement, &tensor)) {
-        if (!tensor.param->rounded) continue;
+        const bool shared = tensor.param->set < 0 || !placement->program->owned;
+        if (!tensor.param->rounded || (parted && shared)) continue;
         hrt_round_tensor(tensor.param, tensor.offset, params, rounded);
     }
 }

@@ -102,7 +102,7 @@ void hrt_state_round(struct hrt_state *state) {
     const float *params = state->values[HRT_PARAMETERS];
     struct hrt_tensor tensor = {0};
     if (!hrt_device_is_apart(device)) {
-        hrt_round_params(state->placement, params, state->rounded);
+        hrt_round_params(state->placement, params, state->rounded, state->parted);
         return;
     }
     while (state->rounded && hrt_tensor_next_here(state->placement, &tensor)) {

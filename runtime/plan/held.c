@@ -92,17 +92,30 @@ static int64_t chunk_elements(const struct hpl_held *held, int32_t set, enum hpl
     return elements;
 }
 
+// Of a parameter outside of experts.
+static int64_t held_elements(const struct hpl_held *held, const struct hpl_held_param *param,
+                             bool share, enum hpl_buffer buffer) {
+    share =
+        share && (param->trained || param->frozen); // Others are tables, which each rank computes.
+    if (share && buffer == HPL_COPIES) return 0;
+    return share ? shared(held, param->elements) : param->elements;
+}
+
 int64_t hpl_held_bytes(const struct hpl_held *held, enum hpl_buffer buffer) {
-    const bool share = held->states && (buffer == HPL_STATE || buffer == HPL_OTHER_STATE);
+    const bool share =
+        held->shard || (held->states && (buffer == HPL_STATE || buffer == HPL_OTHER_STATE));
     int64_t elements = 0;
     for (int32_t i = 0; i < held->params; i++) {
         const struct hpl_held_param *param = &held->param[i];
         if (param->set >= 0 || !has(param, buffer)) continue;
-        elements += param->layers * (share ? shared(held, param->elements) : param->elements);
+        elements += param->layers * held_elements(held, param, share, buffer);
     }
     for (int32_t i = 0; i < held->sets; i++) {
         const int64_t all = most_owned(held, &held->set[i]) * chunk_elements(held, i, buffer);
-        elements += share && !held->set[i].owner ? shared(held, all) : all;
+        if (share && !held->set[i].owner)
+            elements += buffer == HPL_COPIES ? 0 : shared(held, all);
+        else
+            elements += all;
     }
     return elements * hpl_held_element(held, buffer);
 }

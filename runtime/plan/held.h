@@ -25,6 +25,7 @@ struct hpl_held_param {
     int64_t offset, elements, layers; // In a set: into a chunk, per expert.
     int32_t set;                      // -1: of none.
     bool trained, copied;             // It has gradients and states; a copy in bf16.
+    bool frozen;                      // Not trained, though it could be.
 };
 
 struct hpl_held_set {
@@ -40,6 +41,7 @@ struct hpl_held {
     int32_t element;      // Bytes of an element, but of copies.
     int32_t ranks;
     bool states; // Ranks share the states of what every rank has (parallel.dense = states).
+    bool shard;  // And parameters and gradients (parallel.dense = shard); copies come and go.
     bool moves;  // Chunks get new owners, as many for each rank as before.
 };
 

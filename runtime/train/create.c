@@ -58,7 +58,8 @@ static bool reserve_all(struct hrt_state *state, enum hrt_training training,
     const size_t params = hrt_state_params_bytes(program), batch = hrt_state_ids_bytes(program);
     const size_t rounded = hrt_rounded_bytes(program);
     const bool apart = hrt_device_is_apart(&state->device), ahead = apart && !program->world;
-    const bool own = program->owned, part = own || program->dense_states;
+    const bool own = program->owned || program->dense_shard;
+    const bool part = own || program->dense_states;
     const enum hrt_memory placed = hrt_memory_in_parts(program) ? HRT_IN_PARTS : HRT_OF_DEVICE;
     void *ids = NULL, *targets = NULL, *sums = NULL, *clipped = NULL;
     const struct {

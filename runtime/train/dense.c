@@ -12,14 +12,15 @@
 #include "runtime/train/dense_jobs.h"
 #include "runtime/train/optimizer.h"
 
-static bool is_dense(const struct hrt_param *param) {
-    return param->set < 0 && param->trainable;
+// Frozen parameters are in parts with dense = shard, and have no gradient.
+static bool is_dense(const struct hrt_program *program, const struct hrt_param *param) {
+    return param->set < 0 && (param->trainable || (program->dense_shard && param->frozen));
 }
 
 static int64_t count_tensors(const struct hrt_program *program) {
     int64_t tensors = 0;
     for (int i = 0; i < program->params; i++)
-        tensors += is_dense(&program->param[i]) ? program->param[i].layers : 0;
+        tensors += is_dense(program, &program->param[i]) ? program->param[i].layers : 0;
     for (int i = 0; !program->owned && i < program->sets; i++) tensors += program->set[i].layers;
     return tensors;
 }
@@ -29,7 +30,8 @@ static int64_t widest_parts(const struct hrt_program *program, int64_t ranks) {
     int64_t elements = 0;
     for (int i = 0; i < program->params; i++) {
         const struct hrt_param *param = &program->param[i];
-        if (is_dense(param)) elements += param->layers * ((param->elements + ranks - 1) / ranks);
+        if (is_dense(program, param))
+            elements += param->layers * ((param->elements + ranks - 1) / ranks);
     }
     for (int i = 0; !program->owned && i < program->sets; i++) {
         const struct hrt_set *set = &program->set[i];
@@ -48,7 +50,8 @@ static size_t stride_of(const struct hrt_program *program) {
 
 size_t hrt_dense_bytes(const struct hrt_program *program) {
     if (!program->world) return 0;
-    return stride_of(program) * ((size_t)program->world + hrt_dense_received(program->world)) +
+    return (size_t)hrt_dense_units_bytes(program) +
+           stride_of(program) * ((size_t)program->world + hrt_dense_received(program->world)) +
            (size_t)hrt_dense_room(program->world) * sizeof(struct hrt_step) +
            (size_t)count_tensors(program) *
                (sizeof(struct hrt_dense_tensor) + sizeof(struct hrt_dense_job));
@@ -58,8 +61,8 @@ static void list_tensors(struct hrt_dense *dense) {
     const struct hrt_program *program = dense->program;
     for (int i = 0; i < program->params; i++) {
         const struct hrt_param *param = &program->param[i];
-        dense->param_tensor[i] = is_dense(param) ? dense->tensors : -1;
-        for (int64_t layer = 0; is_dense(param) && layer < param->layers; layer++)
+        dense->param_tensor[i] = is_dense(program, param) ? dense->tensors : -1;
+        for (int64_t layer = 0; is_dense(program, param) && layer < param->layers; layer++)
             dense->tensor[dense->tensors++] = (struct hrt_dense_tensor){
                 .offset = param->offset + layer * param->elements, .count = param->elements};
     }
@@ -133,6 +136,7 @@ bool hrt_dense_create(struct hrt_dense **created, struct hrt_state *state,
         .params = state->values[HRT_PARAMETERS],
         .element = (size_t)hrt_element_bytes(program->precision),
         .states = program->dense_states,
+        .shard = program->dense_shard,
         .tensor = calloc(tensors + 1, sizeof *dense->tensor),
         .param_tensor = calloc((size_t)program->params + 1, sizeof *dense->param_tensor),
         .set_tensor = calloc((size_t)program->sets + 1, sizeof *dense->set_tensor),
@@ -155,12 +159,16 @@ bool hrt_dense_create(struct hrt_dense **created, struct hrt_state *state,
     dense->arrived = dense->brought + ranks;
     list_tensors(dense);
     expect_all(dense);
-    return true;
+    if (!dense->shard || hrt_dense_units_create(dense, state)) return true;
+    hrt_dense_destroy(dense);
+    *created = NULL;
+    return hrt_fail(error, "out of memory");
 }
 
 void hrt_dense_destroy(struct hrt_dense *dense) {
     if (!dense) return;
     hrt_dense_wait(dense, "the last sums of gradients");
+    hrt_dense_units_destroy(dense);
     free(dense->tensor);
     free(dense->param_tensor);
     free(dense->set_tensor);
@@ -191,12 +199,15 @@ static void start_queued(struct hrt_dense *dense) {
 }
 
 void hrt_dense_last(struct hrt_dense *dense, bool last) {
-    if (dense) dense->last = last;
+    if (!dense) return;
+    dense->last = last;
+    hrt_dense_complete(dense);
 }
 
 void hrt_dense_ready(struct hrt_dense *dense, int bucket, int64_t layer) {
-    if (!dense->last) return;
     int64_t elements = 0;
+    if (dense->shard) hrt_dense_reduce(dense, bucket, layer);
+    if (dense->shard || !dense->last) return;
     for_bucket(dense, bucket, layer, enqueue);
     for (int64_t i = dense->started; i < dense->queued; i++)
         elements += dense->tensor[dense->queue[i]].count;
@@ -204,6 +215,8 @@ void hrt_dense_ready(struct hrt_dense *dense, int bucket, int64_t layer) {
 }
 
 void hrt_dense_finish(struct hrt_dense *dense) {
+    hrt_dense_complete(dense);
+    if (dense->shard) return; // Each part was summed as it was complete.
     for (int64_t i = 0; i < dense->tensors; i++) {
         if (dense->tensor[i].expected && !dense->tensor[i].queued) enqueue(dense, i);
     }
@@ -215,7 +228,7 @@ void hrt_dense_finish(struct hrt_dense *dense) {
 }
 
 // This rank's part of a tensor.
-static int64_t own_part(const struct hrt_dense *dense, int64_t tensor, int64_t *count) {
+int64_t hrt_dense_own(const struct hrt_dense *dense, int64_t tensor, int64_t *count) {
     const struct hrt_dense_piece whole = {&dense->tensor[tensor], 0, INT64_MAX / 2};
     return hrt_dense_begin(dense, &whole, dense->comm->rank, count);
 }
@@ -224,7 +237,7 @@ int64_t hrt_dense_ask_squares(const struct hrt_dense *dense, double *sum) {
     struct hrt_device *device = dense->device;
     for (int64_t i = 0; i < dense->tensors; i++) {
         int64_t count;
-        const int64_t at = own_part(dense, i, &count);
+        const int64_t at = hrt_dense_own(dense, i, &count);
         device->backend->sum_squares(device, &sum[i], (const float *)dense->grads + at, count, 1);
     }
     return dense->tensors;
@@ -234,7 +247,7 @@ double hrt_dense_own_squares(const struct hrt_dense *dense) {
     double sum = 0;
     for (int64_t i = 0; i < dense->tensors; i++) {
         int64_t count;
-        const int64_t at = own_part(dense, i, &count);
+        const int64_t at = hrt_dense_own(dense, i, &count);
         sum += dense->element == sizeof(float)
                    ? hk_sum_squares_f32((const float *)dense->grads + at, count)
                    : hk_sum_squares_f64((const double *)dense->grads + at, count);
@@ -266,7 +279,7 @@ int64_t hrt_dense_cut(const struct hrt_dense *dense, const struct hrt_span *span
     for (int64_t s = 0; s < spans; s++) {
         for (int64_t i = 0; i < dense->tensors; i++) {
             int64_t count;
-            const int64_t at = own_part(dense, i, &count);
+            const int64_t at = hrt_dense_own(dense, i, &count);
             cut[cuts] = overlap(&span[s], at, count);
             cut[cuts].shared = cut[cuts].matrix;
             cuts += cut[cuts].count > 0;
@@ -322,7 +335,7 @@ void hrt_dense_forget(const struct hrt_dense *dense, void *buffer) {
         const struct hrt_dense_tensor *tensor = &dense->tensor[i];
         const int64_t end = tensor->offset + tensor->count;
         int64_t count;
-        const int64_t own = own_part(dense, i, &count);
+        const int64_t own = hrt_dense_own(dense, i, &count);
         hrt_device_forget(dense->device, (char *)buffer + tensor->offset * element,
                           (size_t)((own - tensor->offset) * element));
         hrt_device_forget(dense->device, (char *)buffer + (own + count) * element,
@@ -334,9 +347,13 @@ void hrt_dense_publish(struct hrt_dense *dense) {
     if (!dense->states) return;
     for (int64_t i = 0; i < dense->tensors; i++) {
         const struct hrt_dense_tensor *tensor = &dense->tensor[i];
-        hrt_device_clear(dense->device,
-                         (char *)dense->grads + (size_t)tensor->offset * dense->element,
-                         (size_t)tensor->count * dense->element);
+        int64_t at = tensor->offset, count = tensor->count;
+        if (dense->shard) { // Muon has brought others' parts, which are given back.
+            hrt_dense_clear_others(dense, i);
+            at = hrt_dense_own(dense, i, &count);
+        }
+        hrt_device_clear(dense->device, (char *)dense->grads + (size_t)at * dense->element,
+                         (size_t)count * dense->element);
     }
-    hrt_dense_gather(dense, dense->params);
+    if (!dense->shard) hrt_dense_gather(dense, dense->params);
 }

@@ -39,6 +39,13 @@ size_t hrt_dense_bytes(const struct hrt_program *program);
 // completes is summed at once.
 void hrt_dense_last(struct hrt_dense *dense, bool last);
 
+// Emitted code of dense = shard: brings the parameters of the program's unit number `unit`, in the background; waits for
+// them; gives back the parts of the others. `layer` where its parameters have layers; nothing where there is no such
+// layer. In the same order on every rank. Nothing while this rank has all (struct hrt_state, parted).
+void hrt_dense_bring(struct hrt_dense *dense, int unit, int64_t layer);
+void hrt_dense_await(struct hrt_dense *dense, int unit, int64_t layer);
+void hrt_dense_release(struct hrt_dense *dense, int unit, int64_t layer);
+
 // Emitted code: the gradients of the program's bucket number `bucket` are complete on this rank, those
 // of `layer` where its parameters have layers. Every rank calls it in the same order.
 void hrt_dense_ready(struct hrt_dense *dense, int bucket, int64_t layer);
@@ -67,6 +74,11 @@ void hrt_dense_gather(struct hrt_dense *dense, void *buffer);
 
 // The same of those tensors alone that hold matrices of Muon's. Collective.
 void hrt_dense_gather_matrices(struct hrt_dense *dense, void *buffer);
+
+// From now on this rank has its parts of dense parameters alone, with dense = shard; what reads all of them goes
+// between hrt_dense_make_whole, which is collective, and hrt_dense_part.
+void hrt_dense_part(struct hrt_state *state);
+void hrt_dense_make_whole(struct hrt_state *state);
 
 // Gives back what the parts of the others in such a buffer take, page by page. They are undefined then.
 void hrt_dense_forget(const struct hrt_dense *dense, void *buffer);

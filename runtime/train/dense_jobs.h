@@ -23,7 +23,8 @@ struct hrt_dense_piece {
 struct hrt_dense_job {
     struct hrt_steps steps; // The first member.
     struct hrt_dense *dense;
-    int64_t end; // End of the queue.
+    const int64_t *queue; // [end] tensors.
+    int64_t end;
     void *buffer;
     bool reduce, gather;
     // While it runs.
@@ -36,7 +37,7 @@ struct hrt_dense {
     const struct hrt_program *program;
     void *grads, *params;
     size_t element;
-    bool states, last;
+    bool states, shard, last;
     int64_t tensors;
     struct hrt_dense_tensor *tensor;
     int64_t *param_tensor, *set_tensor; // The first tensor of each parameter and set; -1: none.
@@ -45,6 +46,7 @@ struct hrt_dense {
     struct hrt_dense_job *job; // [tensors]
     int64_t jobs;              // Jobs of this step.
     struct hrt_mark last_sum;
+    struct hrt_dense_units *units; // With dense = shard.
     // The round in flight.
     int pieces;
     struct hrt_dense_piece piece[HRT_DENSE_PIECES];
@@ -73,6 +75,29 @@ int64_t hrt_dense_room(int64_t ranks);
 // Sums or gathers the tensors [first, end) of the queue in the background.
 void hrt_dense_start(struct hrt_dense *dense, int64_t first, int64_t end, void *buffer, bool reduce,
                      bool gather);
+
+// The same of `tensors` of a queue of the caller's, who keeps `job` and `queue` until the mark is joined.
+struct hrt_mark hrt_dense_submit(struct hrt_dense *dense, struct hrt_dense_job *job,
+                                 const int64_t *queue, int64_t tensors, void *buffer, bool reduce,
+                                 bool gather);
+
+// This rank's part of a tensor: where it begins, and how many elements it has.
+int64_t hrt_dense_own(const struct hrt_dense *dense, int64_t tensor, int64_t *count);
+
+// Jobs of units and buckets, which dense = shard has (dense_units.c). False: out of memory.
+bool hrt_dense_units_create(struct hrt_dense *dense, struct hrt_state *state);
+// Bytes of units, and of gradients, that are whole at a time, at most.
+int64_t hrt_dense_units_bytes(const struct hrt_program *program);
+void hrt_dense_units_destroy(struct hrt_dense *dense);
+
+// Waits for the sum that is under way, and clears the parts of the others.
+void hrt_dense_complete(struct hrt_dense *dense);
+
+// Starts the sum of a bucket's gradients, once the one before is complete.
+void hrt_dense_reduce(struct hrt_dense *dense, int bucket, int64_t layer);
+
+// Zeroes the parts of the others in the gradients of a tensor, and gives their pages back.
+void hrt_dense_clear_others(const struct hrt_dense *dense, int64_t tensor);
 
 // Returns when all jobs have finished.
 void hrt_dense_wait(struct hrt_dense *dense, const char *what);

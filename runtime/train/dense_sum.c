@@ -27,7 +27,7 @@ static bool take_pieces(struct hrt_dense *dense, struct hrt_dense_job *job) {
     int64_t used = 0;
     dense->pieces = 0;
     while (job->at < job->end && used < room && dense->pieces < most_pieces(dense->comm->size)) {
-        const struct hrt_dense_tensor *tensor = &dense->tensor[dense->queue[job->at]];
+        const struct hrt_dense_tensor *tensor = &dense->tensor[job->queue[job->at]];
         const int64_t widest = (tensor->count + dense->comm->size - 1) / dense->comm->size;
         int64_t high = widest;
         if (high - job->low > room - used) high = job->low + room - used;
@@ -305,22 +305,27 @@ int64_t hrt_dense_room(int64_t ranks) {
     return ranks * (10 + 2 * most_pieces(ranks));
 }
 
-void hrt_dense_start(struct hrt_dense *dense, int64_t first, int64_t end, void *buffer, bool reduce,
-                     bool gather) {
-    assert(dense->jobs <= dense->tensors);
-    struct hrt_dense_job *job = &dense->job[dense->jobs];
+struct hrt_mark hrt_dense_submit(struct hrt_dense *dense, struct hrt_dense_job *job,
+                                 const int64_t *queue, int64_t tensors, void *buffer, bool reduce,
+                                 bool gather) {
     *job = (struct hrt_dense_job){.steps = {.step = dense->step,
                                             .room = (int32_t)hrt_dense_room(dense->comm->size),
                                             .on_device = hrt_device_is_apart(dense->device),
                                             .next = next_round},
                                   .dense = dense,
-                                  .end = end,
-                                  .at = first,
+                                  .queue = queue,
+                                  .end = tensors,
                                   .buffer = buffer,
                                   .reduce = reduce,
                                   .gather = gather};
-    dense->jobs++;
-    dense->last_sum = hrt_submit(dense->comm, HRT_LANE_DENSE, &job->steps);
+    return hrt_submit(dense->comm, HRT_LANE_DENSE, &job->steps);
+}
+
+void hrt_dense_start(struct hrt_dense *dense, int64_t first, int64_t end, void *buffer, bool reduce,
+                     bool gather) {
+    assert(dense->jobs <= dense->tensors);
+    dense->last_sum = hrt_dense_submit(dense, &dense->job[dense->jobs++], dense->queue + first,
+                                       end - first, buffer, reduce, gather);
 }
 
 void hrt_dense_wait(struct hrt_dense *dense, const char *what) {

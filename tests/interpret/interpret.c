@@ -191,6 +191,9 @@ NOTHING(reduce)
 NOTHING(release)
 NOTHING(all_reduce)
 NOTHING(reduce_scatter)
+NOTHING(all_gather)
+NOTHING(await_gather)
+NOTHING(forget)
 
 // An operation is run by the function run_<operation> of some file of this folder; what has none is elementwise, a
 // norm whose kernels say what it is, or unknown.

@@ -24,10 +24,11 @@ MODELS = {  # Ranks, settings.
     "flexmoe": (4, ["parallel.experts=flexmoe", "parallel.placement.reshard=every(3)"]),
     "replicate": (2, ["parallel.experts=replicate"]),
     "shard": (4, ["parallel.dense=states", *MOVING]),
+    "units": (4, ["parallel.dense=shard", *MOVING]),
     "whole": (2, ["parallel.experts=replicate", "parallel.dense=states"]),
     "half": (2, ["train.precision=bf16"]),
 }
-LIKE = ["one", "ep", "fssdp", "nodes", "eplb", "replicate", "states", "whole"]  # The same numbers, but for rounding.
+LIKE = ["one", "ep", "fssdp", "nodes", "eplb", "replicate", "shard", "units", "whole"]  # The same numbers, but for rounding.
 
 
 def compiled(name, model=None, sets=None):
@@ -40,7 +41,7 @@ def compiled(name, model=None, sets=None):
                     name], check=True)
 
 
-SLOW = ["fssdp", "shard", "whole", "half"]  # Values change in a way of their own.
+SLOW = ["fssdp", "shard", "units", "whole", "half"]  # Values change in a way of their own.
 
 
 def slow_files():

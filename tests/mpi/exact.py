@@ -51,7 +51,7 @@ DIMENSIONS = {
     "experts": ["ep", "replicate", *(policy for policy in POLICIES if policy != "ep")],
     "ranks": [2, 4, 8, 1],
     "nodes": [1, 2, 4],
-    "dense": ["replicate", "states"],
+    "dense": ["replicate", "states", "shard"],
     "bucket": [1048576, 1024],
     "accumulation": [1, 3],
     "capacity": ["none", "position", "lowest"],

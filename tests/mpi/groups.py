@@ -21,6 +21,7 @@ MODELS = {  # Ranks, settings.
     "ep": (2, ["parallel.experts=ep"]),
     "fssdp": (4, ["parallel.placement.reshard=every(2)", "parallel.placement.memory=2"]),
     "shard": (2, ["parallel.dense=states", "parallel.experts=replicate"]),
+    "units": (2, ["parallel.dense=shard", "parallel.experts=ep"]),
 }
 
 
@@ -81,7 +82,7 @@ def frozen():
             continue  # It moves with loads.
         moves = not is_frozen(path)
         check((values != before[path]) == moves, f"{path} is {'trained' if moves else 'frozen'}")
-    for model in ["ep", "fssdp", "shard"]:
+    for model in ["ep", "fssdp", "shard", "units"]:
         build(model, groups, model)
         train(model, ranks=MODELS[model][0])
         for path, values in saved(model).items():

@@ -19,6 +19,7 @@ MODELS = {  # Ranks, settings.
     "ep": (2, ["parallel.experts=ep"]),
     "fssdp": (4, ["parallel.placement.reshard=every(2)", "parallel.placement.memory=2"]),
     "shard": (2, ["parallel.dense=states"]),
+    "units": (4, ["parallel.dense=shard"]),
     "shard-all": (4, ["parallel.dense=states", "parallel.experts=replicate"]),
     "half": (1, ["train.precision=bf16"]),
 }
@@ -71,7 +72,7 @@ with tempfile.TemporaryDirectory() as folder:
     check(losses("one")[-1] < losses("one")[0] - 0.05, "the loss falls")
     train("one", threads="2")
     check(saved("one") == first, "two threads have the bits of one")
-    for name in ["ep", "fssdp", "shard", "shard-all"]:
+    for name in ["ep", "fssdp", "shard", "shard-all", "units"]:
         build(name)
         train(name)
         check(far(saved(name), first) < 1e-9, f"{name} learns what one rank learns")

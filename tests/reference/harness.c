@@ -168,7 +168,7 @@ static void prepare(struct harness *h) {
     if (!program->bind_rounded) return;
     h->rounded = allocate(hrt_rounded_bytes(program), 0);
     const struct hrt_placement here = {.program = program};
-    hrt_round_params(&here, h->params, h->rounded);
+    hrt_round_params(&here, h->params, h->rounded, false);
     program->bind_rounded(h->model, h->rounded);
 }
 

@@ -277,7 +277,7 @@ static void copies_follow_their_parameters(void **state) {
     assert_true(hrt_optimizer_create(&optimizer, &here, &error));
     assert_int_equal(optimizer.spans, 4); // Both layers of `even` are one.
     hrt_optimizer_step(&optimizer, &all, &config, 0, 0.1, 1);
-    hrt_round_params(&here, params, want);
+    hrt_round_params(&here, params, want, false);
     assert_memory_equal(rounded, want, sizeof want);
     hrt_optimizer_destroy(&optimizer);
 }

@@ -1,0 +1,228 @@
+// gather-dense: dense parameters, which ranks have parts of, come before they are read and go behind.
+//
+//   before   @forward: a loop over layers %i whose body reads @wq, @norm; then a head reads @head
+//   after    fssdp.all_gather(0) {params = ["wq", "norm"]}, in front of all
+//            fssdp.all_gather() {params = ["head"]}, in front of the loop
+//            the loop: fssdp.all_gather(%i) {ahead = -1}; fssdp.await_gather(%i), reads, fssdp.forget(%i)
+//            fssdp.await_gather(), the head, fssdp.forget()
+//            The same in @backward, whose loops go down: {ahead = 1}.
+//
+// Why      A rank keeps its part alone. What comes together is a unit: all that the body of a loop over layers
+//          reads, or what operations between two such loops read. A unit starts while the layer, or the loop,
+//          before it computes.
+// Needs    distribute-dense. A target whose memory is the host's.
+// Leaves   Two layers of a loop's unit at most are here at a time: verify-dense proves it.
+// Reports  a target that it does not know yet.
+#include <stdlib.h>
+
+#include "ir/accessors.h"
+#include "ir/target/target.h"
+#include "lang/base/arena.h"
+#include "lang/base/vec.h"
+#include "passes/base/movement.h"
+#include "passes/base/pass.h"
+#include "passes/base/rewrite.h"
+
+// Reads of some parameters that come together.
+struct unit {
+    MlirBlock block; // That of the loop, or of the function.
+    MlirValue layer; // Null: the parameters have none.
+    int64_t number;  // Of a layer that is a constant; else -1.
+    int segment; // Outside of loops: 2 for each loop over layers before, and 1 where a loop reads.
+    MlirOperation first, last;
+    HEC_VEC(MlirStringRef) names;
+};
+
+struct units {
+    struct hec_arena arena;
+    MlirOperation module;
+    MlirOperation front; // The first operation of the function, before anything is built.
+    HEC_VEC(struct unit *) all;
+};
+
+static bool is_loop(MlirOperation op) {
+    return hec_op_is(op, HEC_OP_FOR) && hec_for_of(op).count != HEC_COUNT_AT_RUN_TIME;
+}
+
+// ---- finding units
+
+static bool is_constant(MlirValue layer) {
+    return layer.ptr && hec_op_is(hec_defining(layer), HEC_OP_CONSTANT);
+}
+
+static int segment_of(MlirOperation op) {
+    int segment = is_loop(op);
+    for (MlirOperation at = mlirBlockGetFirstOperation(mlirOperationGetBlock(op));
+         !mlirOperationEqual(at, op); at = mlirOperationGetNextInBlock(at))
+        segment += is_loop(at) ? 2 : 0;
+    return segment;
+}
+
+static struct unit *find(struct units *units, const struct unit *like) {
+    for (int i = 0; i < units->all.count; i++) {
+        struct unit *u = units->all.item[i];
+        const bool same = like->number >= 0 ? u->number == like->number
+                                            : u->number < 0 && u->layer.ptr == like->layer.ptr;
+        if (same && mlirBlockEqual(u->block, like->block) && u->segment == like->segment) return u;
+    }
+    struct unit *u = HEC_NEW(&units->arena, struct unit);
+    *u = *like;
+    HEC_PUSH(&units->arena, &units->all, u);
+    return u;
+}
+
+static bool has(const struct unit *unit, MlirStringRef name) {
+    for (int i = 0; i < unit->names.count; i++) {
+        if (mlirStringRefEqual(unit->names.item[i], name)) return true;
+    }
+    return false;
+}
+
+static void add_use(struct units *units, MlirBlock body, MlirOperation get, MlirOperation symbol,
+                    MlirOperation user) {
+    const MlirValue layer = hec_get_layer(get);
+    struct unit like = {.block = body, .layer = layer, .number = -1};
+    if (is_constant(layer))
+        like.number = hec_get_int(hec_defining(layer), "value");
+    else if (layer.ptr)
+        like.block = hec_block_of(layer);
+    const MlirOperation at = hec_ancestor_in(like.block, user);
+    like.first = like.last = at;
+    if (mlirBlockEqual(like.block, body)) like.segment = segment_of(at);
+    struct unit *unit = find(units, &like);
+    const MlirStringRef name = hec_any_sym_name(symbol);
+    if (mlirOperationIsBeforeInBlock(at, unit->first)) unit->first = at;
+    if (mlirOperationIsBeforeInBlock(unit->last, at)) unit->last = at;
+    if (!has(unit, name)) HEC_PUSH(&units->arena, &unit->names, name);
+}
+
+static void collect(struct units *units, MlirOperation func) {
+    const struct hec_ops ops = hec_ops_below(func);
+    for (int k = 0; k < ops.count; k++) {
+        if (!hec_op_is(ops.op[k], HEC_OP_get)) continue;
+        const MlirOperation symbol = hec_dense_symbol(units->module, hec_any_param(ops.op[k]));
+        MlirOpOperand use = mlirValueGetFirstUse(hec_result(ops.op[k], 0));
+        if (!symbol.ptr) continue;
+        for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+            add_use(units, hec_func_body(func), ops.op[k], symbol, mlirOpOperandGetOwner(use));
+    }
+    free(ops.op);
+}
+
+// ---- building
+
+static void build(struct hec_builder b, const struct unit *unit, enum hec_op id, MlirValue layer,
+                  int64_t ahead) {
+    MlirAttribute *name = malloc(sizeof *name * (size_t)unit->names.count);
+    if (!name) abort();
+    for (int i = 0; i < unit->names.count; i++)
+        name[i] = mlirStringAttrGet(b.context, unit->names.item[i]);
+    const MlirNamedAttribute attribute[] = {
+        hec_attr(b.context, "params", mlirArrayAttrGet(b.context, unit->names.count, name)),
+        hec_attr_int(b.context, "ahead", ahead)};
+    b.at = hec_loc_strip(b.at);
+    if (unit->number >= 0) layer = hec_build_index(&b, unit->number);
+    hec_build_op(&b, id, layer.ptr ? 1 : 0, &layer, 0, NULL, ahead ? 2 : 1, attribute);
+    free(name);
+}
+
+static struct hec_builder behind(MlirOperation op) {
+    return hec_builder_before(mlirOperationGetNextInBlock(op));
+}
+
+// The loop over layers before `op` in its block; null: there is none.
+static MlirOperation loop_before(MlirOperation op) {
+    MlirOperation found = {0};
+    for (MlirOperation at = mlirBlockGetFirstOperation(mlirOperationGetBlock(op));
+         !mlirOperationEqual(at, op); at = mlirOperationGetNextInBlock(at)) {
+        if (is_loop(at)) found = at;
+    }
+    return found;
+}
+
+// Whether a parameter of `unit` is still here, for an earlier unit, at `start`.
+static bool is_taken(const struct units *units, const struct unit *unit, MlirOperation start) {
+    for (int i = 0; i < units->all.count; i++) {
+        const struct unit *u = units->all.item[i];
+        if (u == unit || !mlirBlockEqual(u->block, unit->block) || u->segment > unit->segment)
+            continue;
+        bool shared = false;
+        for (int k = 0; k < unit->names.count; k++) shared = shared || has(u, unit->names.item[k]);
+        if (shared && !mlirOperationIsBeforeInBlock(u->last, start)) return true;
+    }
+    return false;
+}
+
+// Where a unit that `first` of a function's block waits for may start.
+static MlirOperation start_of(const struct units *units, const struct unit *unit,
+                              MlirOperation first) {
+    MlirOperation start = loop_before(first);
+    if (!start.ptr) start = units->front;
+    return is_taken(units, unit, start) ? first : start;
+}
+
+static void bring_layers(const struct units *units, const struct unit *unit) {
+    const MlirOperation op = mlirBlockGetParentOperation(unit->block);
+    const struct hec_for loop = hec_for_of(op);
+    const MlirOperation index = hec_defining(unit->layer);
+    const MlirOperation begin =
+        index.ptr ? mlirOperationGetNextInBlock(index) : mlirBlockGetFirstOperation(unit->block);
+    struct hec_builder b = hec_builder_before(start_of(units, unit, op));
+    b.at = hec_loc_strip(b.at);
+    build(b, unit, HEC_OP_all_gather, hec_build_index(&b, loop.down ? loop.count - 1 : 0), 0);
+    build(hec_builder_before(unit->first), unit, HEC_OP_await_gather, unit->layer, 0);
+    if (loop.count > 1)
+        build(hec_builder_before(begin), unit, HEC_OP_all_gather, unit->layer, loop.down ? 1 : -1);
+    build(behind(unit->last), unit, HEC_OP_forget, unit->layer, 0);
+}
+
+static void bring(const struct units *units, const struct unit *unit) {
+    const MlirValue none = {0};
+    const MlirOperation start = start_of(units, unit, unit->first);
+    build(hec_builder_before(start), unit, HEC_OP_all_gather, none, 0);
+    build(hec_builder_before(unit->first), unit, HEC_OP_await_gather, none, 0);
+    build(behind(unit->last), unit, HEC_OP_forget, none, 0);
+}
+
+static void run_func(MlirOperation module, const char *name) {
+    const MlirOperation func = hec_find_symbol(module, HEC_STR(name));
+    struct units units = {.module = module};
+    if (!hec_op_is(func, HEC_OP_FUNC)) return;
+    units.front = mlirBlockGetFirstOperation(hec_func_body(func));
+    collect(&units, func);
+    for (int layers = 0; layers < 2; layers++) { // What the first layer waits for comes first.
+        for (int i = 0; i < units.all.count; i++) {
+            const struct unit *unit = units.all.item[i];
+            const bool of_loop = !mlirBlockEqual(unit->block, hec_func_body(func));
+            if (of_loop == (layers > 0)) (of_loop ? bring_layers : bring)(&units, unit);
+        }
+    }
+    hec_arena_free(&units.arena);
+}
+
+static bool is_known(MlirOperation module) {
+    if (hec_target_of(module)->page_bytes) {
+        hec_ir_error(module, "not yet: parallel.dense = shard on a device with memory of its own; "
+                             "parallel.dense = states shards the optimizer's states");
+        return false;
+    }
+    const struct hec_ops ops = hec_ops_below(module);
+    bool known = true;
+    for (int k = 0; k < ops.count && known; k++) known = !hec_op_is(ops.op[k], HEC_OP_all_gather);
+    if (!known) hec_ir_error(module, "has been through gather-dense before");
+    free(ops.op);
+    return known;
+}
+
+static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
+    (void)options;
+    if (!is_known(module)) return HEC_PASS_REFUSED;
+    run_func(module, "forward");
+    run_func(module, "backward");
+    return HEC_PASS_DONE;
+}
+
+const struct hec_pass_code hec_pass_gather_dense = {
+    .applies = hec_shards_dense,
+    .run = run,
+};
