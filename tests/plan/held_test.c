@@ -34,15 +34,16 @@ static void draw(struct drawn *d) {
                   w2 = 1 + below(90);
     const int64_t gap = below(3), begin = first + 3 * other + gap;
     *d = (struct drawn){0};
-    d->param[0] = (struct hpl_held_param){0, first, 1, -1, below(2), below(2)};
-    d->param[1] = (struct hpl_held_param){first, other, 3, -1, below(2), below(2)};
-    d->param[2] = (struct hpl_held_param){0, w1, 2, 0, below(2), below(2)};
-    d->param[3] = (struct hpl_held_param){w1, w2, 2, 0, below(2), below(2)};
-    d->param[4] = (struct hpl_held_param){0, w1, 1, 1, below(2), below(2)};
+    d->param[0] = (struct hpl_held_param){0, first, 1, -1, below(2), below(2), false};
+    d->param[1] = (struct hpl_held_param){first, other, 3, -1, below(2), below(2), false};
+    d->param[2] = (struct hpl_held_param){0, w1, 2, 0, below(2), below(2), false};
+    d->param[3] = (struct hpl_held_param){w1, w2, 2, 0, below(2), below(2), false};
+    d->param[4] = (struct hpl_held_param){0, w1, 1, 1, below(2), below(2), false};
     d->set[0] = (struct hpl_held_set){begin, w1 + w2 + gap, CHUNKS, d->owner};
     d->set[1] = (struct hpl_held_set){begin + CHUNKS * (w1 + w2 + gap), w1, 3, NULL};
     for (int i = 0; i < CHUNKS; i++) d->owner[i] = (int32_t)below(RANKS);
-    d->held = (struct hpl_held){d->param, d->set, PARAMS, 2, ELEMENTS, 4, RANKS, false, false};
+    d->held =
+        (struct hpl_held){d->param, d->set, PARAMS, 2, ELEMENTS, 4, RANKS, false, false, false};
 }
 
 static bool has(const struct hpl_held_param *param, int buffer) {
@@ -156,12 +157,24 @@ static void states_may_be_shared(void **state) {
     draw(&d);
     for (int i = 0; i < PARAMS; i++) d.param[i].trained = true;
     for (int i = 0; i < CHUNKS; i++) d.owner[i] = i % RANKS;
-    d.held.shard = true;
+    d.held.states = true;
     const int64_t all = (d.param[0].elements + 3) / 4 + 3 * ((d.param[1].elements + 3) / 4) +
                         (3 * d.param[4].elements + 3) / 4;
     const int64_t own = 3 * (d.param[2].elements + d.param[3].elements);
     assert_int_equal(hpl_held_bytes(&d.held, HPL_STATE), 4 * (all + own));
     assert_true(hpl_held_bytes(&d.held, HPL_GRADIENTS) > 4 * (all + own));
+    d.held.shard = true;
+    assert_int_equal(hpl_held_bytes(&d.held, HPL_GRADIENTS), 4 * (all + own));
+    for (int i = 0; i < PARAMS; i++) d.param[i].copied = true;
+    assert_int_equal(hpl_held_bytes(&d.held, HPL_COPIES), 2 * own);
+    // Frozen parameters are in parts, too; a table is whole.
+    d.param[0].trained = false;
+    const int64_t table = d.param[0].elements - (d.param[0].elements + 3) / 4;
+    const int64_t chunks = 3 * d.set[0].chunk_elements + (3 * d.set[1].chunk_elements + 3) / 4;
+    const int64_t dense = (d.param[0].elements + 3) / 4 + 3 * ((d.param[1].elements + 3) / 4);
+    assert_int_equal(hpl_held_bytes(&d.held, HPL_PARAMETERS), 4 * (table + dense + chunks));
+    d.param[0].frozen = true;
+    assert_int_equal(hpl_held_bytes(&d.held, HPL_PARAMETERS), 4 * (dense + chunks));
 }
 
 int main(void) {
