@@ -18,6 +18,7 @@ WAYS = [  # One rank; experts that move, in waves; that stay; on two nodes; on e
     [],
     [*RANKS, "--set", "parallel.rows_max=8", *AGAIN],
     [*RANKS, "--set", "parallel.experts=ep", "--set", "parallel.dense=states"],
+    [*RANKS, "--set", "parallel.experts=ep", "--set", "parallel.dense=shard"],
     ["--set", "cluster.nodes=2", "--set", "cluster.devices=1", "--set", "parallel.microbatch=1",
      "--set", "parallel.placement.rematerialize=true", "--set", "parallel.rows_max=6"],
     [*RANKS, "--set", "parallel.experts=replicate"],

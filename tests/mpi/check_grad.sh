@@ -4,9 +4,10 @@ set -e
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-for experts in ep fssdp; do
-    $HECATEC -w -O1 --set parallel.microbatch=2 --set cluster.devices=4 --set parallel.experts=$experts \
-        --set parallel.dense=states --set train.precision=fp64 "$MPI_TESTS/small.moe" -o model
+for way in "ep states" "fssdp states" "fssdp shard"; do
+    set -- $way
+    $HECATEC -w -O1 --set parallel.microbatch=2 --set cluster.devices=4 --set parallel.experts=$1 \
+        --set parallel.dense=$2 --set train.precision=fp64 "$MPI_TESTS/small.moe" -o model
     sh "$RANKS" 4 ./model train --data "$TEXT" --check-grad 2 > out
     test "$(grep -c '^worst relative error' out)" = 1
     test "$(grep -c '^sparse.experts.w1 \|^embed ' out)" = 2

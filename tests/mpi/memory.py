@@ -84,6 +84,7 @@ def main():
         folder = pathlib.Path(text)
         exceeded = False
         for options in (["parallel.experts=ep"], ["parallel.experts=ep", "parallel.dense=states"],
+                        ["parallel.experts=ep", "parallel.dense=shard"],
                         ["parallel.experts=fssdp"],
                         ["parallel.experts=fssdp", "parallel.placement.reshard=every(1)"],
                         ["parallel.experts=replicate"]):

@@ -140,7 +140,7 @@ def settings(random, model):
     if random.random() < 0.4:
         parallel.append(f"recompute = {random.choice(['none', 'cheap', 'all', 'all'])}")
     if random.random() < 0.3:
-        parallel.append(f"dense = {random.choice(['replicate', 'states'])}")
+        parallel.append(f"dense = {random.choice(['replicate', 'states', 'shard'])}")
     if random.random() < 0.3:
         parallel.append(f"bucket = {random.choice([1, 64, 1024, 1 << 20])}")
     if random.random() < 0.2:
