@@ -7,8 +7,8 @@
 //            fssdp.await_gather(), the head, fssdp.forget()
 //            The same in @backward, whose loops go down: {ahead = 1}.
 //
-// Why      A rank keeps its part alone. What comes together is a unit: all that the body of a loop over layers
-//          reads, or what operations between two such loops read. A unit starts while the layer, or the loop,
+// Why      A rank keeps its part alone. A unit comes together: all that the body of a loop over layers
+//          reads, or all that operations between two such loops read. A unit starts while the layer, or the loop,
 //          before it computes.
 // Needs    distribute-dense. A target whose memory is the host's.
 // Leaves   Two layers of a loop's unit at most are here at a time: verify-dense proves it.
