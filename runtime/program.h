@@ -188,7 +188,7 @@ struct hrt_program {
         dense_shard; // And a part of parameters and gradients: units come and go. Then dense_states, too.
     int units;
     const struct hrt_bucket *unit; // Parameters that come together, of one layer each time.
-    size_t dense_offset;           // Bytes into the model: the struct hrt_dense * that it calls.
+    size_t dense_offset; // Bytes into the model: the struct hrt_train_dense * that it calls.
     const struct hrt_comm_backend *backend; // Joins the ranks; NULL: hrt_comm_self.
 
     const struct hrt_executor *executor; // Moves what lies on their devices; NULL: nothing does.

@@ -153,8 +153,9 @@ void hec_model_struct(struct hec_emitter *e, struct hec_writer *out) {
     if (e->world > 1) {
         hec_line(out, "struct hrt_experts *experts; // Whom rows go to; the runtime's.");
         hec_line(out, "int64_t rows; // Of the current wave.");
-        hec_line(out,
-                 "struct hrt_dense *dense; // Sums of gradients over the ranks; the runtime's.");
+        hec_line(
+            out,
+            "struct hrt_train_dense *dense; // Sums of gradients over the ranks; the runtime's.");
     }
     if (hec_has_movement(e))
         hec_line(out, "struct hrt_fssdp *fssdp; // What experts are where; the runtime's.");

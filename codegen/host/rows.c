@@ -92,7 +92,7 @@ void hec_emit_collect_grad(struct hec_emitter *e, MlirOperation op) {
 
 void hec_emit_dense_ready(struct hec_emitter *e, MlirOperation op) {
     const char *layer = hec_layer_text(e, op, 0);
-    hec_statement(e, "hrt_dense_ready(m->dense, %d, %s);", hec_bucket_index(e, op),
+    hec_statement(e, "hrt_train_dense_ready(m->dense, %d, %s);", hec_bucket_index(e, op),
                   layer ? layer : "0");
 }
 
@@ -103,13 +103,13 @@ static const char *unit_text(struct hec_emitter *e, MlirOperation op) {
 }
 
 void hec_emit_dense_gather(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hrt_dense_bring(%s);", unit_text(e, op));
+    hec_statement(e, "hrt_train_dense_bring(%s);", unit_text(e, op));
 }
 
 void hec_emit_dense_await(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hrt_dense_await(%s);", unit_text(e, op));
+    hec_statement(e, "hrt_train_dense_await(%s);", unit_text(e, op));
 }
 
 void hec_emit_dense_release(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hrt_dense_release(%s);", unit_text(e, op));
+    hec_statement(e, "hrt_train_dense_release(%s);", unit_text(e, op));
 }

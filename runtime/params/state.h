@@ -42,7 +42,7 @@ struct hrt_state {
     struct hrt_comm *comm; // Borrowed.
     struct hrt_experts *experts;
     struct hrt_fssdp *fssdp; // For programs that move experts.
-    struct hrt_dense *dense;
+    struct hrt_train_dense *dense;
     bool
         parted; // Of dense parameters this rank has its parts alone (dense.h, dense = shard); else all.
     // For values that are being saved (params/snapshot.h): code that changes parameters, means or variances asks it

@@ -162,7 +162,7 @@ bool hrt_checkpoint_load(const struct hrt_checkpoint *checkpoint, struct hrt_sta
         if (!state->values[values]) continue; // Not in training.
         if (!load_values(checkpoint, state, i, &states, error)) return false;
         if (values >= HRT_MEANS && state->program->dense_states && state->dense)
-            hrt_dense_forget(state->dense, state->values[values]);
+            hrt_train_dense_forget(state->dense, state->values[values]);
     }
     if (state->training) hrt_states_warn(&states, checkpoint->folder);
     return true;

@@ -122,17 +122,17 @@ static bool complete(const struct hrt_saving *saving, const int64_t *collected,
 // all that this rank writes is copied at once.
 static void make_whole(const struct hrt_state *state) {
     if (!state->program->dense_states || !state->dense) return;
-    if (state->parted) hrt_dense_gather(state->dense, state->values[HRT_PARAMETERS]);
+    if (state->parted) hrt_train_dense_gather(state->dense, state->values[HRT_PARAMETERS]);
     for (int values = HRT_MEANS; values <= HRT_VARIANCES; values++)
-        hrt_dense_gather(state->dense, state->values[values]);
+        hrt_train_dense_gather(state->dense, state->values[values]);
 }
 
 static void make_parts(const struct hrt_state *state) {
     if (!state->program->dense_states || !state->dense) return;
     hrt_snapshot_change(state->snapshot, 0, state->program->param_elements);
-    if (state->parted) hrt_dense_forget(state->dense, state->values[HRT_PARAMETERS]);
+    if (state->parted) hrt_train_dense_forget(state->dense, state->values[HRT_PARAMETERS]);
     for (int values = HRT_MEANS; values <= HRT_VARIANCES; values++)
-        hrt_dense_forget(state->dense, state->values[values]);
+        hrt_train_dense_forget(state->dense, state->values[values]);
 }
 
 static void destroy(struct hrt_saving *saving) {

@@ -191,12 +191,12 @@ static void compute_gradients(struct check *check) {
     draw_teacher(check);
     check->loss = loss_now(check, true);
     memcpy(check->routed, check->loads.count, (size_t)check->loads.counts * sizeof *check->routed);
-    hrt_dense_last(state->dense, true);
+    hrt_train_dense_last(state->dense, true);
     program->backward(state->model, program->batch, state->ids, state->targets, scale_of(check), 1);
     hrt_ranks_sum_gradients(state);
     check->magnitude = floor_share * hrt_grad_norm(state) / sqrt((double)program->param_elements);
     if (state->dense)
-        hrt_dense_gather(state->dense, state->values[HRT_GRADIENTS]); // Ranks may have parts.
+        hrt_train_dense_gather(state->dense, state->values[HRT_GRADIENTS]); // Ranks may have parts.
 }
 
 static bool worse(double error, double than) {

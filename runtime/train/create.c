@@ -133,8 +133,8 @@ bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement,
 void hrt_state_destroy(struct hrt_state *state) {
     const struct hrt_program *program = state->program;
     const size_t params = hrt_state_params_bytes(program);
-    hrt_fssdp_destroy(state->fssdp); // Chunks may still be on their way to other ranks,
-    hrt_dense_destroy(state->dense); // and gradients.
+    hrt_fssdp_destroy(state->fssdp);       // Chunks may still be on their way to other ranks,
+    hrt_train_dense_destroy(state->dense); // and gradients.
     release(state, HRT_OF_BOTH, state->model, program->model_bytes);
     for (int i = 0; i < HRT_VALUES; i++) release(state, HRT_OF_DEVICE, state->values[i], params);
     release(state, HRT_OF_DEVICE, state->rounded, hrt_rounded_bytes(program));

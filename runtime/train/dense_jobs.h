@@ -8,21 +8,21 @@
 enum { HRT_DENSE_PIECES = 64 };
 
 // Elements [offset, offset + count) of the buffers.
-struct hrt_dense_tensor {
+struct hrt_train_dense_tensor {
     int64_t offset, count;
     bool expected, queued; // Some bucket has it; its sum has started.
 };
 
 // Elements [low, high) of every rank's part of a tensor.
-struct hrt_dense_piece {
-    const struct hrt_dense_tensor *tensor;
+struct hrt_train_dense_piece {
+    const struct hrt_train_dense_tensor *tensor;
     int64_t low, high;
 };
 
 // The sum of some tensors, or the way of their parts to everybody. One after the other, as the lane takes them.
-struct hrt_dense_job {
+struct hrt_train_dense_job {
     struct hrt_steps steps; // The first member.
-    struct hrt_dense *dense;
+    struct hrt_train_dense *dense;
     const int64_t *queue; // [end] tensors.
     int64_t end;
     void *buffer;
@@ -31,7 +31,7 @@ struct hrt_dense_job {
     int64_t at, low; // The next piece: tensor of the queue, and where in the parts.
 };
 
-struct hrt_dense {
+struct hrt_train_dense {
     struct hrt_comm *comm;
     struct hrt_device *device;
     const struct hrt_program *program;
@@ -39,67 +39,67 @@ struct hrt_dense {
     size_t element;
     bool states, shard, last;
     int64_t tensors;
-    struct hrt_dense_tensor *tensor;
+    struct hrt_train_dense_tensor *tensor;
     int64_t *param_tensor, *set_tensor; // The first tensor of each parameter and set; -1: none.
     int64_t *queue; // [tensors] Of this step, in the order in which they were complete.
     int64_t queued, started;
-    struct hrt_dense_job *job; // [tensors]
-    int64_t jobs;              // Jobs of this step.
+    struct hrt_train_dense_job *job; // [tensors]
+    int64_t jobs;                    // Jobs of this step.
     struct hrt_mark last_sum;
-    struct hrt_dense_units *units; // With dense = shard.
+    struct hrt_train_dense_units *units; // With dense = shard.
     // The round in flight.
     int pieces;
-    struct hrt_dense_piece piece[HRT_DENSE_PIECES];
+    struct hrt_train_dense_piece piece[HRT_DENSE_PIECES];
     int width;      // Ranks of a row (dense_sum.c): of each node, or all.
     size_t stride;  // Bytes of a part, at most.
     char *sent;     // [ranks][stride]
-    char *received; // [hrt_dense_received][stride]
+    char *received; // [hrt_train_dense_received][stride]
     // Steps, -1: none. [ranks] by column: behind which its message may be read or written over; by row: that brings
     // its sums; by rank: that brings its part.
     int32_t *read, *brought, *arrived;
-    struct hrt_step *step; // [hrt_dense_room] Of the job that runs.
+    struct hrt_step *step; // [hrt_train_dense_room] Of the job that runs.
 };
 
 // Where a rank's share of a piece begins, and how many elements it has.
-int64_t hrt_dense_begin(const struct hrt_dense *dense, const struct hrt_dense_piece *piece,
-                        int rank, int64_t *count);
+int64_t hrt_train_dense_begin(const struct hrt_train_dense *dense,
+                              const struct hrt_train_dense_piece *piece, int rank, int64_t *count);
 
 // Places for what is received: a part of each rank, and those of one rank of each node.
-static inline size_t hrt_dense_received(int64_t ranks) {
+static inline size_t hrt_train_dense_received(int64_t ranks) {
     return (size_t)(ranks + ranks / 2 + 1);
 }
 
 // Steps of a round, at most.
-int64_t hrt_dense_room(int64_t ranks);
+int64_t hrt_train_dense_room(int64_t ranks);
 
 // Sums or gathers the tensors [first, end) of the queue in the background.
-void hrt_dense_start(struct hrt_dense *dense, int64_t first, int64_t end, void *buffer, bool reduce,
-                     bool gather);
+void hrt_train_dense_start(struct hrt_train_dense *dense, int64_t first, int64_t end, void *buffer,
+                           bool reduce, bool gather);
 
 // The same of `tensors` of a queue of the caller's, who keeps `job` and `queue` until the mark is joined.
-struct hrt_mark hrt_dense_submit(struct hrt_dense *dense, struct hrt_dense_job *job,
-                                 const int64_t *queue, int64_t tensors, void *buffer, bool reduce,
-                                 bool gather);
+struct hrt_mark hrt_train_dense_submit(struct hrt_train_dense *dense,
+                                       struct hrt_train_dense_job *job, const int64_t *queue,
+                                       int64_t tensors, void *buffer, bool reduce, bool gather);
 
 // This rank's part of a tensor: where it begins, and how many elements it has.
-int64_t hrt_dense_own(const struct hrt_dense *dense, int64_t tensor, int64_t *count);
+int64_t hrt_train_dense_own(const struct hrt_train_dense *dense, int64_t tensor, int64_t *count);
 
 // Jobs of units and buckets, which dense = shard has (dense_units.c). False: out of memory.
-bool hrt_dense_units_create(struct hrt_dense *dense, struct hrt_state *state);
+bool hrt_train_dense_units_create(struct hrt_train_dense *dense, struct hrt_state *state);
 // Bytes of units, and of gradients, that are whole at a time, at most.
-int64_t hrt_dense_units_bytes(const struct hrt_program *program);
-void hrt_dense_units_destroy(struct hrt_dense *dense);
+int64_t hrt_train_dense_units_bytes(const struct hrt_program *program);
+void hrt_train_dense_units_destroy(struct hrt_train_dense *dense);
 
 // Waits for the sum that is under way, and clears the parts of the others.
-void hrt_dense_complete(struct hrt_dense *dense);
+void hrt_train_dense_complete(struct hrt_train_dense *dense);
 
 // Starts the sum of a bucket's gradients, once the one before is complete.
-void hrt_dense_reduce(struct hrt_dense *dense, int bucket, int64_t layer);
+void hrt_train_dense_reduce(struct hrt_train_dense *dense, int bucket, int64_t layer);
 
 // Zeroes the parts of the others in the gradients of a tensor, and gives their pages back.
-void hrt_dense_clear_others(const struct hrt_dense *dense, int64_t tensor);
+void hrt_train_dense_clear_others(const struct hrt_train_dense *dense, int64_t tensor);
 
 // Returns when all jobs have finished.
-void hrt_dense_wait(struct hrt_dense *dense, const char *what);
+void hrt_train_dense_wait(struct hrt_train_dense *dense, const char *what);
 
 #endif

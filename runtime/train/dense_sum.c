@@ -5,8 +5,8 @@
 #include "runtime/device/device.h"
 #include "runtime/train/dense_jobs.h"
 
-int64_t hrt_dense_begin(const struct hrt_dense *dense, const struct hrt_dense_piece *piece,
-                        int rank, int64_t *count) {
+int64_t hrt_train_dense_begin(const struct hrt_train_dense *dense,
+                              const struct hrt_train_dense_piece *piece, int rank, int64_t *count) {
     const int64_t n = piece->tensor->count, ranks = dense->comm->size;
     const int64_t begin = n * rank / ranks, end = n * (rank + 1) / ranks;
     const int64_t low = begin + piece->low < end ? begin + piece->low : end;
@@ -22,16 +22,16 @@ static int most_pieces(int64_t ranks) {
 }
 
 // Takes the next pieces of the job; false: there are none.
-static bool take_pieces(struct hrt_dense *dense, struct hrt_dense_job *job) {
+static bool take_pieces(struct hrt_train_dense *dense, struct hrt_train_dense_job *job) {
     const int64_t room = (int64_t)(dense->stride / dense->element);
     int64_t used = 0;
     dense->pieces = 0;
     while (job->at < job->end && used < room && dense->pieces < most_pieces(dense->comm->size)) {
-        const struct hrt_dense_tensor *tensor = &dense->tensor[job->queue[job->at]];
+        const struct hrt_train_dense_tensor *tensor = &dense->tensor[job->queue[job->at]];
         const int64_t widest = (tensor->count + dense->comm->size - 1) / dense->comm->size;
         int64_t high = widest;
         if (high - job->low > room - used) high = job->low + room - used;
-        dense->piece[dense->pieces++] = (struct hrt_dense_piece){tensor, job->low, high};
+        dense->piece[dense->pieces++] = (struct hrt_train_dense_piece){tensor, job->low, high};
         used += high - job->low;
         job->low = high;
         if (high < widest) break;
@@ -41,10 +41,10 @@ static bool take_pieces(struct hrt_dense *dense, struct hrt_dense_job *job) {
     return dense->pieces > 0;
 }
 
-static size_t message_bytes(const struct hrt_dense *dense, int rank) {
+static size_t message_bytes(const struct hrt_train_dense *dense, int rank) {
     int64_t elements = 0, count;
     for (int i = 0; i < dense->pieces; i++) {
-        hrt_dense_begin(dense, &dense->piece[i], rank, &count);
+        hrt_train_dense_begin(dense, &dense->piece[i], rank, &count);
         elements += count;
     }
     return (size_t)elements * dense->element;
@@ -55,36 +55,36 @@ static size_t message_bytes(const struct hrt_dense *dense, int rank) {
 // Ranks stand in rows of `width`, one for each node; a column has those of the same place in their nodes. Parts of a column
 // lie one behind the other, from row 0 on. Where nodes differ in size, or there is one, or each has one rank, all are one row.
 
-static int rows_of(const struct hrt_dense *dense) {
+static int rows_of(const struct hrt_train_dense *dense) {
     return dense->comm->size / dense->width;
 }
 
-static int rank_at(const struct hrt_dense *dense, int row, int column) {
+static int rank_at(const struct hrt_train_dense *dense, int row, int column) {
     return row * dense->width + column;
 }
 
 // Bytes of the parts of a column's first `rows` ranks.
-static size_t column_bytes(const struct hrt_dense *dense, int column, int rows) {
+static size_t column_bytes(const struct hrt_train_dense *dense, int column, int rows) {
     size_t bytes = 0;
     for (int row = 0; row < rows; row++) bytes += message_bytes(dense, rank_at(dense, row, column));
     return bytes;
 }
 
-static char *message_to(const struct hrt_dense *dense, int column) {
+static char *message_to(const struct hrt_train_dense *dense, int column) {
     return dense->sent + (size_t)(column * rows_of(dense)) * dense->stride;
 }
 
-static char *message_from(const struct hrt_dense *dense, int column, int row) {
+static char *message_from(const struct hrt_train_dense *dense, int column, int row) {
     return dense->received + (size_t)(column * rows_of(dense) + row) * dense->stride;
 }
 
 // This rank's column: sums of its node; and of all ranks, behind what is received.
-static char *sums_of_node(const struct hrt_dense *dense, int row) {
+static char *sums_of_node(const struct hrt_train_dense *dense, int row) {
     const int column = dense->comm->rank % dense->width;
     return message_to(dense, column) + column_bytes(dense, column, row);
 }
 
-static char *sums_of_all(const struct hrt_dense *dense, int row) {
+static char *sums_of_all(const struct hrt_train_dense *dense, int row) {
     const int column = dense->comm->rank % dense->width;
     return dense->received + (size_t)dense->comm->size * dense->stride +
            column_bytes(dense, column, row);
@@ -92,9 +92,9 @@ static char *sums_of_all(const struct hrt_dense *dense, int row) {
 
 // ---- steps of a round
 
-static int32_t append(struct hrt_dense_job *job, enum hrt_step_kind kind, void *to,
+static int32_t append(struct hrt_train_dense_job *job, enum hrt_step_kind kind, void *to,
                       const void *from, size_t bytes, int32_t first, int32_t second) {
-    const struct hrt_dense *dense = job->dense;
+    const struct hrt_train_dense *dense = job->dense;
     return hrt_steps_append(
         &job->steps,
         &(struct hrt_step){.kind = kind,
@@ -108,18 +108,18 @@ static int32_t append(struct hrt_dense_job *job, enum hrt_step_kind kind, void *
 }
 
 // Messages listed from `first` on are of this round.
-static void set_round(struct hrt_dense_job *job, int32_t first, int32_t round) {
+static void set_round(struct hrt_train_dense_job *job, int32_t first, int32_t round) {
     for (int32_t i = first; i < job->steps.count; i++) job->steps.step[i].round = round;
 }
 
 // Between a message, where the pieces of `rank` lie one behind the other, and the buffer: `kind` brings them to the
 // message or, `back`, to the buffer, one after the other and after the step `last`. Returns the last step.
-static int32_t list_pieces(struct hrt_dense_job *job, enum hrt_step_kind kind, int rank,
+static int32_t list_pieces(struct hrt_train_dense_job *job, enum hrt_step_kind kind, int rank,
                            char *message, bool back, int32_t last) {
-    const struct hrt_dense *dense = job->dense;
+    const struct hrt_train_dense *dense = job->dense;
     for (int i = 0; i < dense->pieces; i++) {
         int64_t count;
-        const int64_t at = hrt_dense_begin(dense, &dense->piece[i], rank, &count);
+        const int64_t at = hrt_train_dense_begin(dense, &dense->piece[i], rank, &count);
         const size_t bytes = (size_t)count * dense->element;
         char *place = (char *)job->buffer + (size_t)at * dense->element;
         if (bytes == 0) continue;
@@ -130,9 +130,9 @@ static int32_t list_pieces(struct hrt_dense_job *job, enum hrt_step_kind kind, i
 }
 
 // To a message, for all ranks of a column.
-static int32_t list_column(struct hrt_dense_job *job, enum hrt_step_kind kind, int column,
+static int32_t list_column(struct hrt_train_dense_job *job, enum hrt_step_kind kind, int column,
                            char *message, int32_t last) {
-    const struct hrt_dense *dense = job->dense;
+    const struct hrt_train_dense *dense = job->dense;
     for (int row = 0; row < rows_of(dense); row++) {
         const int rank = rank_at(dense, row, column);
         last = list_pieces(job, kind, rank, message, false, last);
@@ -144,8 +144,8 @@ static int32_t list_column(struct hrt_dense_job *job, enum hrt_step_kind kind, i
 // Everybody's shares of everybody's parts, inside the node: to a column what all its ranks have to get. Receives come first in
 // a list, so that they are posted before anything is sent. Peers in an order that begins behind this rank, so that not
 // all send to the same one first.
-static void list_shares(struct hrt_dense_job *job) {
-    struct hrt_dense *dense = job->dense;
+static void list_shares(struct hrt_train_dense_job *job) {
+    struct hrt_train_dense *dense = job->dense;
     const int width = dense->width, row = dense->comm->rank / width;
     const int column = dense->comm->rank % width, rows = rows_of(dense);
     const size_t own = column_bytes(dense, column, rows);
@@ -165,8 +165,8 @@ static void list_shares(struct hrt_dense_job *job) {
 
 // The node's sums of this column: the share of the node's first rank, and the others' added to it in the order of
 // ranks. Returns the last step.
-static int32_t sum_node(struct hrt_dense_job *job, char *sum) {
-    struct hrt_dense *dense = job->dense;
+static int32_t sum_node(struct hrt_train_dense_job *job, char *sum) {
+    struct hrt_train_dense *dense = job->dense;
     const int column = dense->comm->rank % dense->width;
     const size_t bytes = column_bytes(dense, column, rows_of(dense));
     int32_t last = -1;
@@ -184,8 +184,8 @@ static int32_t sum_node(struct hrt_dense_job *job, char *sum) {
 
 // This rank's part: the sums of the nodes, which the step `last` has completed here, in the order of nodes. Sets
 // dense->brought to the steps that brought them. Returns the last step.
-static int32_t sum_nodes(struct hrt_dense_job *job, int32_t last) {
-    struct hrt_dense *dense = job->dense;
+static int32_t sum_nodes(struct hrt_train_dense_job *job, int32_t last) {
+    struct hrt_train_dense *dense = job->dense;
     const int rows = rows_of(dense), row = dense->comm->rank / dense->width;
     const int column = dense->comm->rank % dense->width;
     const size_t own = message_bytes(dense, dense->comm->rank);
@@ -211,8 +211,8 @@ static int32_t sum_nodes(struct hrt_dense_job *job, int32_t last) {
 }
 
 // This rank's part, which the step `last` has completed, to the other ranks of its column, and theirs beside it.
-static void list_rows(struct hrt_dense_job *job, int32_t last) {
-    struct hrt_dense *dense = job->dense;
+static void list_rows(struct hrt_train_dense_job *job, int32_t last) {
+    struct hrt_train_dense *dense = job->dense;
     const int rows = rows_of(dense), row = dense->comm->rank / dense->width;
     const int column = dense->comm->rank % dense->width;
     const size_t own = message_bytes(dense, dense->comm->rank);
@@ -231,8 +231,8 @@ static void list_rows(struct hrt_dense_job *job, int32_t last) {
 }
 
 // The parts of this column, each of which the step dense->brought has brought, to the node, and the node's to this rank.
-static void list_parts(struct hrt_dense_job *job) {
-    struct hrt_dense *dense = job->dense;
+static void list_parts(struct hrt_train_dense_job *job) {
+    struct hrt_train_dense *dense = job->dense;
     const int width = dense->width, rows = rows_of(dense);
     const int row = dense->comm->rank / width, column = dense->comm->rank % width;
     const int32_t first = job->steps.count;
@@ -258,8 +258,8 @@ static void list_parts(struct hrt_dense_job *job) {
 }
 
 // What has come to this rank to the buffer.
-static void unpack_parts(struct hrt_dense_job *job) {
-    struct hrt_dense *dense = job->dense;
+static void unpack_parts(struct hrt_train_dense_job *job) {
+    struct hrt_train_dense *dense = job->dense;
     const int own = dense->comm->rank, column = own % dense->width;
     for (int c = 0; c < dense->width; c++) {
         char *in = message_from(dense, c, 0);
@@ -275,8 +275,8 @@ static void unpack_parts(struct hrt_dense_job *job) {
 
 // Lists the next round. False: nothing is left to do.
 static bool next_round(struct hrt_steps *steps) {
-    struct hrt_dense_job *job = (struct hrt_dense_job *)steps;
-    struct hrt_dense *dense = job->dense;
+    struct hrt_train_dense_job *job = (struct hrt_train_dense_job *)steps;
+    struct hrt_train_dense *dense = job->dense;
     const int rank = dense->comm->rank, rows = rows_of(dense), row = rank / dense->width;
     int32_t last;
     hrt_steps_clear(steps);
@@ -301,34 +301,36 @@ static bool next_round(struct hrt_steps *steps) {
 
 // Per rank and round: two messages each way, an add, two copies and what nodes send each other; and each piece is copied
 // to a message and back.
-int64_t hrt_dense_room(int64_t ranks) {
+int64_t hrt_train_dense_room(int64_t ranks) {
     return ranks * (10 + 2 * most_pieces(ranks));
 }
 
-struct hrt_mark hrt_dense_submit(struct hrt_dense *dense, struct hrt_dense_job *job,
-                                 const int64_t *queue, int64_t tensors, void *buffer, bool reduce,
-                                 bool gather) {
-    *job = (struct hrt_dense_job){.steps = {.step = dense->step,
-                                            .room = (int32_t)hrt_dense_room(dense->comm->size),
-                                            .on_device = hrt_device_is_apart(dense->device),
-                                            .next = next_round},
-                                  .dense = dense,
-                                  .queue = queue,
-                                  .end = tensors,
-                                  .buffer = buffer,
-                                  .reduce = reduce,
-                                  .gather = gather};
+struct hrt_mark hrt_train_dense_submit(struct hrt_train_dense *dense,
+                                       struct hrt_train_dense_job *job, const int64_t *queue,
+                                       int64_t tensors, void *buffer, bool reduce, bool gather) {
+    *job = (struct hrt_train_dense_job){
+        .steps = {.step = dense->step,
+                  .room = (int32_t)hrt_train_dense_room(dense->comm->size),
+                  .on_device = hrt_device_is_apart(dense->device),
+                  .next = next_round},
+        .dense = dense,
+        .queue = queue,
+        .end = tensors,
+        .buffer = buffer,
+        .reduce = reduce,
+        .gather = gather};
     return hrt_submit(dense->comm, HRT_LANE_DENSE, &job->steps);
 }
 
-void hrt_dense_start(struct hrt_dense *dense, int64_t first, int64_t end, void *buffer, bool reduce,
-                     bool gather) {
+void hrt_train_dense_start(struct hrt_train_dense *dense, int64_t first, int64_t end, void *buffer,
+                           bool reduce, bool gather) {
     assert(dense->jobs <= dense->tensors);
-    dense->last_sum = hrt_dense_submit(dense, &dense->job[dense->jobs++], dense->queue + first,
-                                       end - first, buffer, reduce, gather);
+    dense->last_sum =
+        hrt_train_dense_submit(dense, &dense->job[dense->jobs++], dense->queue + first, end - first,
+                               buffer, reduce, gather);
 }
 
-void hrt_dense_wait(struct hrt_dense *dense, const char *what) {
+void hrt_train_dense_wait(struct hrt_train_dense *dense, const char *what) {
     hrt_join(dense->comm, dense->last_sum, what);
     dense->jobs = 0;
 }

@@ -15,13 +15,13 @@
 
 // One layer of a unit, or of a bucket.
 struct part {
-    struct hrt_dense_job job;
+    struct hrt_train_dense_job job;
     struct hrt_mark mark;
     const int64_t *queue; // [tensors]
     int64_t tensors;
 };
 
-// Of all units, or of all buckets.
+// All units, or all buckets.
 struct parts {
     const struct hrt_bucket *list;
     int64_t *first; // [count] The part of layer 0.
@@ -29,13 +29,13 @@ struct parts {
     int64_t *queue;
 };
 
-struct hrt_dense_units {
+struct hrt_train_dense_units {
     struct hrt_state *state;
     struct parts unit, bucket;
     struct part *summed; // The sum that is under way; NULL: none.
 };
 
-static bool list_parts(const struct hrt_dense *dense, struct parts *parts, int count,
+static bool list_parts(const struct hrt_train_dense *dense, struct parts *parts, int count,
                        const struct hrt_bucket *list) {
     int64_t all = 0, tensors = 0, queued = 0;
     for (int i = 0; i < count; i++) {
@@ -62,9 +62,9 @@ static bool list_parts(const struct hrt_dense *dense, struct parts *parts, int c
     return true;
 }
 
-bool hrt_dense_units_create(struct hrt_dense *dense, struct hrt_state *state) {
+bool hrt_train_dense_units_create(struct hrt_train_dense *dense, struct hrt_state *state) {
     const struct hrt_program *program = dense->program;
-    struct hrt_dense_units *units = dense->units = calloc(1, sizeof *units);
+    struct hrt_train_dense_units *units = dense->units = calloc(1, sizeof *units);
     if (!units) return false;
     units->state = state;
     return list_parts(dense, &units->unit, program->units, program->unit) &&
@@ -77,9 +77,9 @@ static void free_parts(struct parts *parts) {
     free(parts->queue);
 }
 
-void hrt_dense_units_destroy(struct hrt_dense *dense) {
+void hrt_train_dense_units_destroy(struct hrt_train_dense *dense) {
     if (!dense->units) return;
-    if (dense->units->unit.first && dense->units->bucket.first) hrt_dense_complete(dense);
+    if (dense->units->unit.first && dense->units->bucket.first) hrt_train_dense_complete(dense);
     free_parts(&dense->units->unit);
     free_parts(&dense->units->bucket);
     free(dense->units);
@@ -122,7 +122,7 @@ static int64_t most_bytes(const struct hrt_program *program, const struct hrt_bu
     return 2 * layer + first + second;
 }
 
-int64_t hrt_dense_units_bytes(const struct hrt_program *program) {
+int64_t hrt_train_dense_units_bytes(const struct hrt_program *program) {
     return most_bytes(program, program->unit, program->units, true) +
            most_bytes(program, program->bucket, program->dense_shard ? program->buckets : 0, false);
 }
@@ -130,21 +130,21 @@ int64_t hrt_dense_units_bytes(const struct hrt_program *program) {
 // ---- parameters
 
 // NULL: there is no such layer, or nothing to do.
-static struct part *find(const struct hrt_dense *dense, int unit, int64_t layer) {
-    const struct hrt_dense_units *units = dense->units;
+static struct part *find(const struct hrt_train_dense *dense, int unit, int64_t layer) {
+    const struct hrt_train_dense_units *units = dense->units;
     if (!units->state->parted || layer < 0 || layer >= units->unit.list[unit].layers) return NULL;
     return &units->unit.part[units->unit.first[unit] + layer];
 }
 
-void hrt_dense_bring(struct hrt_dense *dense, int unit, int64_t layer) {
+void hrt_train_dense_bring(struct hrt_train_dense *dense, int unit, int64_t layer) {
     struct part *part = find(dense, unit, layer);
     if (part)
-        part->mark = hrt_dense_submit(dense, &part->job, part->queue, part->tensors, dense->params,
-                                      false, true);
+        part->mark = hrt_train_dense_submit(dense, &part->job, part->queue, part->tensors,
+                                            dense->params, false, true);
 }
 
 // Makes the copies that GEMMs read, of one layer of a parameter: of all experts where it is of a set.
-static void round_param(const struct hrt_dense *dense, const struct hrt_param *param,
+static void round_param(const struct hrt_train_dense *dense, const struct hrt_param *param,
                         int64_t layer) {
     const struct hrt_state *state = dense->units->state;
     if (!param->rounded) return;
@@ -159,7 +159,7 @@ static void round_param(const struct hrt_dense *dense, const struct hrt_param *p
                          state->rounded);
 }
 
-void hrt_dense_await(struct hrt_dense *dense, int unit, int64_t layer) {
+void hrt_train_dense_await(struct hrt_train_dense *dense, int unit, int64_t layer) {
     const struct hrt_program *program = dense->program;
     const struct hrt_bucket *list = &program->unit[unit];
     struct part *part = find(dense, unit, layer);
@@ -176,11 +176,11 @@ void hrt_dense_await(struct hrt_dense *dense, int unit, int64_t layer) {
 }
 
 // The parts of the others in a tensor, of `element` bytes each; of all ranks where `whole`.
-static void forget(const struct hrt_dense *dense, int64_t index, char *buffer, size_t element,
+static void forget(const struct hrt_train_dense *dense, int64_t index, char *buffer, size_t element,
                    bool whole) {
-    const struct hrt_dense_tensor *tensor = &dense->tensor[index];
+    const struct hrt_train_dense_tensor *tensor = &dense->tensor[index];
     const int64_t end = tensor->offset + tensor->count;
-    int64_t count, own = hrt_dense_own(dense, index, &count);
+    int64_t count, own = hrt_train_dense_own(dense, index, &count);
     if (whole) own = end, count = 0;
     hrt_device_forget(dense->device, buffer + (size_t)tensor->offset * element,
                       (size_t)(own - tensor->offset) * element);
@@ -188,7 +188,7 @@ static void forget(const struct hrt_dense *dense, int64_t index, char *buffer, s
                       (size_t)(end - own - count) * element);
 }
 
-void hrt_dense_release(struct hrt_dense *dense, int unit, int64_t layer) {
+void hrt_train_dense_release(struct hrt_train_dense *dense, int unit, int64_t layer) {
     const struct part *part = find(dense, unit, layer);
     char *rounded = dense->units->state->rounded;
     for (int64_t i = 0; part && i < part->tensors; i++) {
@@ -197,21 +197,21 @@ void hrt_dense_release(struct hrt_dense *dense, int unit, int64_t layer) {
     }
 }
 
-void hrt_dense_part(struct hrt_state *state) {
+void hrt_train_dense_part(struct hrt_state *state) {
     if (!state->program->dense_shard || !state->dense) return;
-    hrt_dense_forget(state->dense, state->values[HRT_PARAMETERS]);
+    hrt_train_dense_forget(state->dense, state->values[HRT_PARAMETERS]);
     state->parted = true;
 }
 
-void hrt_dense_make_whole(struct hrt_state *state) {
+void hrt_train_dense_make_whole(struct hrt_state *state) {
     if (!state->program->dense_shard || !state->dense) return;
-    hrt_dense_gather(state->dense, state->values[HRT_PARAMETERS]);
+    hrt_train_dense_gather(state->dense, state->values[HRT_PARAMETERS]);
 }
 
 // ---- gradients
 
 // Zeroes [from, to): what is left of pages that others share by hand.
-static void clear(const struct hrt_dense *dense, char *from, char *to) {
+static void clear(const struct hrt_train_dense *dense, char *from, char *to) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     char *first = from + (page - (uintptr_t)from % page) % page, *last = to - (uintptr_t)to % page;
     if (first >= last) {
@@ -223,30 +223,30 @@ static void clear(const struct hrt_dense *dense, char *from, char *to) {
     hrt_device_forget(dense->device, first, (size_t)(last - first));
 }
 
-void hrt_dense_clear_others(const struct hrt_dense *dense, int64_t index) {
-    const struct hrt_dense_tensor *tensor = &dense->tensor[index];
+void hrt_train_dense_clear_others(const struct hrt_train_dense *dense, int64_t index) {
+    const struct hrt_train_dense_tensor *tensor = &dense->tensor[index];
     char *grads = dense->grads;
     int64_t count;
-    const int64_t own = hrt_dense_own(dense, index, &count);
+    const int64_t own = hrt_train_dense_own(dense, index, &count);
     clear(dense, grads + (size_t)tensor->offset * dense->element,
           grads + (size_t)own * dense->element);
     clear(dense, grads + (size_t)(own + count) * dense->element,
           grads + (size_t)(tensor->offset + tensor->count) * dense->element);
 }
 
-void hrt_dense_complete(struct hrt_dense *dense) {
+void hrt_train_dense_complete(struct hrt_train_dense *dense) {
     if (!dense->units || !dense->units->summed) return;
     const struct part *part = dense->units->summed;
     dense->units->summed = NULL;
     hrt_join(dense->comm, part->mark, "the sum of gradients");
-    for (int64_t i = 0; i < part->tensors; i++) hrt_dense_clear_others(dense, part->queue[i]);
+    for (int64_t i = 0; i < part->tensors; i++) hrt_train_dense_clear_others(dense, part->queue[i]);
 }
 
-void hrt_dense_reduce(struct hrt_dense *dense, int bucket, int64_t layer) {
+void hrt_train_dense_reduce(struct hrt_train_dense *dense, int bucket, int64_t layer) {
     struct parts *parts = &dense->units->bucket;
     struct part *part = &parts->part[parts->first[bucket] + layer];
-    hrt_dense_complete(dense);
-    part->mark =
-        hrt_dense_submit(dense, &part->job, part->queue, part->tensors, dense->grads, true, false);
+    hrt_train_dense_complete(dense);
+    part->mark = hrt_train_dense_submit(dense, &part->job, part->queue, part->tensors, dense->grads,
+                                        true, false);
     dense->units->summed = part;
 }

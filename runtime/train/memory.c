@@ -85,7 +85,7 @@ int hrt_memory_list(const struct hrt_program *program, enum hrt_training trainin
         {"rows under way", place, false,
          (double)(rows.there + (apart ? 0 : rows.here + rows.both))},
         {"replicas", place, false, (double)hrt_fssdp_bytes(program)},
-        {"sums under way", place, false, (double)hrt_dense_bytes(program)},
+        {"sums under way", place, false, (double)hrt_train_dense_bytes(program)},
         {"messages, about", place, true, (double)messages},
         {"scratch", place, true, apart ? (double)device->lane_bytes : 0},
         {"tables, ids", HRT_PINNED, false, apart ? (double)shared : 0},

@@ -71,8 +71,8 @@ bool hrt_optimizer_create(struct hrt_optimizer *optimizer, const struct hrt_plac
 }
 
 bool hrt_optimizer_share(struct hrt_optimizer *optimizer, const struct hrt_placement *placement,
-                         const struct hrt_dense *dense, struct hrt_error *error) {
-    const int64_t room = optimizer->room + hrt_dense_cuts(dense) + 1;
+                         const struct hrt_train_dense *dense, struct hrt_error *error) {
+    const int64_t room = optimizer->room + hrt_train_dense_cuts(dense) + 1;
     struct hrt_span *span = malloc((size_t)room * sizeof *span);
     if (!span) return hrt_fail(error, "out of memory");
     optimizer->dense = dense;
@@ -111,7 +111,7 @@ void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_pla
     qsort(all, (size_t)spans, sizeof *all, by_offset);
     spans = join(all, spans);
     if (optimizer->dense) {
-        spans = hrt_dense_cut(optimizer->dense, all, spans, optimizer->span);
+        spans = hrt_train_dense_cut(optimizer->dense, all, spans, optimizer->span);
     } else {
         optimizer->span = all;
     }
@@ -219,7 +219,7 @@ static void update_matrix(const struct hrt_optimizer *optimizer, struct hrt_stat
 static void move_shared(const struct hrt_optimizer *optimizer, struct hrt_state *state,
                         const struct hrt_config *config, struct hk_adamw_rule *rule, double lr) {
     const struct hrt_span *span = optimizer->span;
-    hrt_dense_gather_matrices(state->dense, state->values[HRT_GRADIENTS]);
+    hrt_train_dense_gather_matrices(state->dense, state->values[HRT_GRADIENTS]);
     for (int64_t i = 0; i < optimizer->spans; i++) {
         if (!span[i].shared) continue;
         set_rates(rule, &span[i], lr, config->train_optimizer_decay);
@@ -249,7 +249,7 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state 
             update(state, &optimizer->span[i], &rule);
     }
     if (optimizer->dense && optimizer->matrices) move_shared(optimizer, state, config, &rule, lr);
-    if (state->dense) hrt_dense_publish(state->dense);
+    if (state->dense) hrt_train_dense_publish(state->dense);
     if (optimizer->dense) hrt_state_round(state);
 }
 
@@ -317,7 +317,7 @@ static int64_t sums_of(const struct hrt_program *program) {
 
 // Of this rank's part, by the device; at its end all that it was asked for is there. `sum`: scratch, one per tensor.
 static double ask_own_squares(struct hrt_state *state, double *sum) {
-    const int64_t tensors = hrt_dense_ask_squares(state->dense, sum);
+    const int64_t tensors = hrt_train_dense_ask_squares(state->dense, sum);
     double all = 0;
     hrt_device_join(&state->device, HRT_WHY_NORM);
     for (int64_t i = 0; i < tensors; i++) all += sum[i];
@@ -333,7 +333,7 @@ static double sum_ranks(struct hrt_state *state) {
     if (program->owned) sum_chunks(state, all + program->world);
     all[state->comm->rank] = hrt_device_is_apart(&state->device)
                                  ? ask_own_squares(state, all + sums)
-                                 : hrt_dense_own_squares(state->dense);
+                                 : hrt_train_dense_own_squares(state->dense);
     hrt_comm_all_reduce(state->comm, all, sums, HRT_DOUBLE);
     for (int64_t i = 0; i < sums; i++) sum += all[i];
     return sum;

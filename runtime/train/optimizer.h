@@ -12,7 +12,7 @@
 #include "runtime/program.h"
 #include "runtime/train/muon.h"
 
-struct hrt_dense;
+struct hrt_train_dense;
 
 // The copy in bf16 of a span.
 enum hrt_copy {
@@ -33,11 +33,11 @@ struct hrt_span { // Trainable elements that lie next to each other and are trea
 };
 
 struct hrt_optimizer {
-    struct hrt_span *all;          // Spans of all tensors here.
-    struct hrt_span *span;         // Spans that this rank updates; `all`, unless ranks share.
-    int64_t spans, room;           // Numbers of `all`.
-    const struct hrt_dense *dense; // Borrowed. NULL: not shared.
-    struct hrt_muon muon;          // Where `matrices`: of those Muon, of the rest AdamW.
+    struct hrt_span *all;                // Spans of all tensors here.
+    struct hrt_span *span;               // Spans that this rank updates; `all`, unless ranks share.
+    int64_t spans, room;                 // Numbers of `all`.
+    const struct hrt_train_dense *dense; // Borrowed. NULL: not shared.
+    struct hrt_muon muon;                // Where `matrices`: of those Muon, of the rest AdamW.
     bool matrices;
 };
 
@@ -50,7 +50,7 @@ void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_pla
 
 // From now on this rank updates its part of what all ranks have (dense.h, dense = states).
 bool hrt_optimizer_share(struct hrt_optimizer *optimizer, const struct hrt_placement *placement,
-                         const struct hrt_dense *dense, struct hrt_error *error);
+                         const struct hrt_train_dense *dense, struct hrt_error *error);
 
 // From now on matrices are updated by Muon. The state is the one of all that follows, and is destroyed behind the
 // optimizer.

@@ -83,8 +83,8 @@ bool hrt_ranks_join(struct hrt_state *state, struct hrt_error *error) {
     struct hrt_experts_set *set;
     struct hrt_experts_shape shape;
     if (!program->world) return true;
-    if (!hrt_dense_create(&state->dense, state, error)) return false;
-    *(struct hrt_dense **)((char *)state->model + program->dense_offset) = state->dense;
+    if (!hrt_train_dense_create(&state->dense, state, error)) return false;
+    *(struct hrt_train_dense **)((char *)state->model + program->dense_offset) = state->dense;
     if (!program->sets) return true;
     for (int i = 0; program->owned && i < program->sets; i++) point_at_chunks(state, i);
     if (!moving_shape(program, &set, &shape)) return hrt_fail(error, "out of memory");
@@ -125,7 +125,7 @@ size_t hrt_ranks_process_bytes(const struct hrt_program *program) {
 }
 
 void hrt_ranks_sum_gradients(const struct hrt_state *state) {
-    if (state->dense) hrt_dense_finish(state->dense);
+    if (state->dense) hrt_train_dense_finish(state->dense);
 }
 
 bool hrt_ranks_agree(struct hrt_comm *comm, bool sound, struct hrt_error *error) {

@@ -226,7 +226,7 @@ static bool iterate(struct hrt_trainer *trainer, int64_t step, double *sum,
         }
         if (trainer->route) hrt_route_record(trainer->route, i, first);
         hrt_profile_enter(trainer->profile, HRT_PHASE_BACKWARD);
-        hrt_dense_last(state->dense, i + 1 == trainer->iterations);
+        hrt_train_dense_last(state->dense, i + 1 == trainer->iterations);
         hrt_batch_backward(&trainer->passes, repeats);
         hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
         set_noise(trainer, false, 0);

@@ -21,8 +21,8 @@ static void write_gradients(const struct hrt_state *state, const char *prefix, i
     struct hrt_error error = {0};
     char path[4096];
     if (state->dense)
-        hrt_dense_gather(state->dense,
-                         state->values[HRT_GRADIENTS]); // Ranks have parts (dense = states).
+        hrt_train_dense_gather(state->dense,
+                               state->values[HRT_GRADIENTS]); // Ranks have parts (dense = states).
     snprintf(path, sizeof path, "%s.%" PRId64, prefix, step);
     const bool written =
         state->comm ? hrt_store_gather(state->placement, state->values[HRT_GRADIENTS], state->comm,

@@ -103,24 +103,24 @@ static void *filled(enum hrt_precision precision, int rank) {
 }
 
 // Backward as emitted code runs it; `layers` of the loop are told, the rest is left to finish.
-static void complete(struct hrt_dense *dense, int64_t layers) {
-    hrt_dense_last(dense, true);
-    hrt_dense_ready(dense, 0, 0);
-    for (int64_t i = LAYERS - 1; i >= LAYERS - layers; i--) hrt_dense_ready(dense, 1, i);
-    hrt_dense_finish(dense);
+static void complete(struct hrt_train_dense *dense, int64_t layers) {
+    hrt_train_dense_last(dense, true);
+    hrt_train_dense_ready(dense, 0, 0);
+    for (int64_t i = LAYERS - 1; i >= LAYERS - layers; i--) hrt_train_dense_ready(dense, 1, i);
+    hrt_train_dense_finish(dense);
 }
 
 // The elements that this rank updates: 1 where it does.
-static char *own_elements(const struct hrt_dense *dense, bool shard) {
+static char *own_elements(const struct hrt_train_dense *dense, bool shard) {
     const struct hrt_span whole[] = {
         {.count = AT_LARGE + 5, .rates.decay = true},
         {.offset = AT_LARGE + 5, .count = ELEMENTS - AT_LARGE - 5},
     };
     char *own = malloc(ELEMENTS);
-    struct hrt_span *cut = malloc((size_t)(2 + hrt_dense_cuts(dense)) * sizeof *cut);
+    struct hrt_span *cut = malloc((size_t)(2 + hrt_train_dense_cuts(dense)) * sizeof *cut);
     RANKS_CHECK(&world, own && cut);
     memset(own, !shard, ELEMENTS);
-    const int64_t cuts = shard ? hrt_dense_cut(dense, whole, 2, cut) : 0;
+    const int64_t cuts = shard ? hrt_train_dense_cut(dense, whole, 2, cut) : 0;
     for (int64_t s = 0; s < cuts; s++) {
         RANKS_CHECK(&world, cut[s].rates.decay == (cut[s].offset < AT_LARGE + 5));
         for (int64_t i = 0; i < cut[s].count; i++) RANKS_CHECK(&world, !own[cut[s].offset + i]++);
@@ -134,10 +134,10 @@ static void sum_up(enum hrt_precision precision, bool shard, int64_t bytes, int6
     struct hrt_state state = {
         .program = &program, .comm = &world, .device.backend = &hrt_device_host};
     struct hrt_error error = {0};
-    struct hrt_dense *dense;
+    struct hrt_train_dense *dense;
     state.values[HRT_GRADIENTS] = filled(precision, world.rank);
     state.values[HRT_PARAMETERS] = filled(precision, world.rank);
-    RANKS_CHECK(&world, hrt_dense_create(&dense, &state, &error));
+    RANKS_CHECK(&world, hrt_train_dense_create(&dense, &state, &error));
     char *own = own_elements(dense, shard);
     complete(dense, layers);
     for (int64_t i = 0; i < ELEMENTS; i++) {
@@ -147,13 +147,13 @@ static void sum_up(enum hrt_precision precision, bool shard, int64_t bytes, int6
         hrt_element_set(state.values[HRT_PARAMETERS], precision, i,
                         2 * sum); // An optimizer of its part.
     }
-    hrt_dense_publish(dense);
+    hrt_train_dense_publish(dense);
     for (int64_t i = 0; i < ELEMENTS; i++) {
         RANKS_CHECK(&world, hrt_element(state.values[HRT_PARAMETERS], precision, i) ==
                                 2 * sum_of(precision, i));
         RANKS_CHECK(&world, !shard || hrt_element(state.values[HRT_GRADIENTS], precision, i) == 0);
     }
-    hrt_dense_destroy(dense);
+    hrt_train_dense_destroy(dense);
     free(own);
     free(state.values[HRT_GRADIENTS]);
     free(state.values[HRT_PARAMETERS]);
@@ -188,16 +188,16 @@ static void before_the_last_iteration_nothing_is_summed(void **state) {
     struct hrt_state held = {
         .program = &program, .comm = &world, .device.backend = &hrt_device_host};
     struct hrt_error error = {0};
-    struct hrt_dense *dense;
+    struct hrt_train_dense *dense;
     held.values[HRT_GRADIENTS] = filled(HRT_FP32, world.rank);
-    RANKS_CHECK(&world, hrt_dense_create(&dense, &held, &error));
-    hrt_dense_ready(dense, 0, 0);
+    RANKS_CHECK(&world, hrt_train_dense_create(&dense, &held, &error));
+    hrt_train_dense_ready(dense, 0, 0);
     RANKS_CHECK(&world, hrt_element(held.values[HRT_GRADIENTS], HRT_FP32, AT_LARGE) ==
                             (double)(float)gradient(world.rank, AT_LARGE));
     complete(dense, LAYERS); // And a step later, everything once.
     RANKS_CHECK(&world, hrt_element(held.values[HRT_GRADIENTS], HRT_FP32, AT_LARGE) ==
                             sum_of(HRT_FP32, AT_LARGE));
-    hrt_dense_destroy(dense);
+    hrt_train_dense_destroy(dense);
     free(held.values[HRT_GRADIENTS]);
 }
 

@@ -66,15 +66,15 @@ static void dense_sums_are_bounded(void **state) {
         .param_elements = LAYERS * (4 << 20), .params = 1, .param = param, .world = RANKS};
     struct hrt_comm comm = ranks_of_a_cluster();
     struct hrt_error error = {0};
-    struct hrt_dense *dense;
+    struct hrt_train_dense *dense;
     (void)state;
     struct hrt_device_backend counting = hrt_device_host;
     counting.take = count_take;
     struct hrt_state of = {.program = &program, .comm = &comm, .device.backend = &counting};
     const double since = taken();
-    assert_true(hrt_dense_create(&dense, &of, &error));
+    assert_true(hrt_train_dense_create(&dense, &of, &error));
     expect_mib("sums of dense gradients", since, 10, 11.4);
-    hrt_dense_destroy(dense);
+    hrt_train_dense_destroy(dense);
 }
 
 static void experts_take_counts_plans_and_lists(void **state) {
