@@ -6,6 +6,8 @@
 #include "ir/accessors.h"
 #include "ir/core/kernel.h"
 #include "ir/core/setting.h"
+#include "ir/target/target.h"
+#include "passes/base/movement.h"
 #include "passes/base/rewrite.h"
 #include "passes/held.h"
 #include "passes/homes/homes.h"
@@ -254,8 +256,10 @@ static void explain_device(MlirOperation module, int64_t needed, FILE *out) {
     if (hec_module_batch(module) > 1)
         fprintf(out, "%s--set parallel.microbatch=N, now %" PRId64 "\n", indent,
                 hec_module_batch(module));
-    if (hec_module_has_world(module) && !hec_setting_is(module, HEC_KEY_parallel_dense, "states"))
+    if (hec_has_ranks(module) && !hec_shares_states(module))
         fprintf(out, "%s--set parallel.dense=states\n", indent);
+    if (hec_has_ranks(module) && !hec_shards_dense(module) && !hec_target_of(module)->page_bytes)
+        fprintf(out, "%s--set parallel.dense=shard\n", indent);
     if (hec_setting_is(module, HEC_KEY_train_precision, "fp32"))
         fprintf(out, "%s--set train.precision=bf16, on GPUs\n", indent);
     fprintf(out, "%smore devices: cluster.nodes, cluster.devices\n", indent);
