@@ -27,7 +27,7 @@
 struct unit {
     MlirBlock block; // That of the loop, or of the function.
     MlirValue layer; // Null: the parameters have none.
-    int64_t number;  // Of a layer that is a constant; else -1.
+    int64_t number;  // The layer, where it is a constant; else -1.
     int segment; // Outside of loops: 2 for each loop over layers before, and 1 where a loop reads.
     MlirOperation first, last;
     HEC_VEC(MlirStringRef) names;
@@ -190,7 +190,8 @@ static void run_func(MlirOperation module, const char *name) {
     if (!hec_op_is(func, HEC_OP_FUNC)) return;
     units.front = mlirBlockGetFirstOperation(hec_func_body(func));
     collect(&units, func);
-    for (int layers = 0; layers < 2; layers++) { // What the first layer waits for comes first.
+    for (int layers = 0; layers < 2;
+         layers++) { // Units outside of loops, which the first layer waits for, come first.
         for (int i = 0; i < units.all.count; i++) {
             const struct unit *unit = units.all.item[i];
             const bool of_loop = !mlirBlockEqual(unit->block, hec_func_body(func));

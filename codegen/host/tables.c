@@ -241,7 +241,7 @@ static int emit_table(struct hec_emitter *e, struct hec_writer *out, const char 
     return count;
 }
 
-// ---- buckets of gradients
+// ---- buckets of gradients, units of parameters
 
 static void emit_bucket(struct hec_emitter *e, struct hec_writer *out, MlirOperation op) {
     const MlirAttribute names = mlirOperationGetAttributeByName(op, HEC_STR("params"));
@@ -265,38 +265,35 @@ static void emit_bucket(struct hec_emitter *e, struct hec_writer *out, MlirOpera
     hec_line(out, "{%s},", text);
 }
 
-// The parameters that come together. Returns how many units there are.
-static int emit_units(struct hec_emitter *e, struct hec_writer *out) {
-    const struct hec_ops ops = hec_ops_below(e->module);
-    int units = 0;
-    for (int i = 0; i < ops.count; i++) {
-        if (!hec_is_unit(ops.op[i]) || hec_unit_index(e, ops.op[i]) != units) continue;
-        if (units++ == 0) {
-            hec_blank(out);
-            hec_open(out, "static const struct hrt_bucket units[] = {");
-        }
-        emit_bucket(e, out, ops.op[i]);
-    }
-    if (units) hec_close(out, "};");
-    free(ops.op);
-    return units;
+// Whether the table of buckets, or of units, has a row for `op`, behind `rows` others.
+typedef bool has_row(struct hec_emitter *e, MlirOperation op, int rows);
+
+static bool has_bucket(struct hec_emitter *e, MlirOperation op, int rows) {
+    (void)e, (void)rows;
+    return hec_is_bucket(op);
 }
 
-// Returns how many there are.
-static int emit_buckets(struct hec_emitter *e, struct hec_writer *out) {
+// Several operations name the same unit.
+static bool has_unit(struct hec_emitter *e, MlirOperation op, int rows) {
+    return hec_is_unit(op) && hec_unit_index(e, op) == rows;
+}
+
+// Returns how many rows there are.
+static int emit_buckets(struct hec_emitter *e, struct hec_writer *out, const char *name,
+                        has_row *has) {
     const struct hec_ops ops = hec_ops_below(e->module);
-    int buckets = 0;
+    int rows = 0;
     for (int i = 0; i < ops.count; i++) {
-        if (!hec_is_bucket(ops.op[i])) continue;
-        if (buckets++ == 0) {
+        if (!has(e, ops.op[i], rows)) continue;
+        if (rows++ == 0) {
             hec_blank(out);
-            hec_open(out, "static const struct hrt_bucket buckets[] = {");
+            hec_open(out, HEC_TEXT(e, "static const struct hrt_bucket %s[] = {", name));
         }
         emit_bucket(e, out, ops.op[i]);
     }
-    if (buckets) hec_close(out, "};");
+    if (rows) hec_close(out, "};");
     free(ops.op);
-    return buckets;
+    return rows;
 }
 
 static void emit_flops(struct hec_emitter *e, struct hec_writer *out) {
@@ -430,8 +427,8 @@ void hec_emit_tables(struct hec_emitter *e, struct hec_writer *out) {
     size.settings = emit_texts(e, out, "hecate.settings", "settings");
     size.parts = emit_texts(e, out, "hecate.parts", "parts");
     size.losses = emit_losses(e, out);
-    size.buckets = emit_buckets(e, out);
-    size.units = emit_units(e, out);
+    size.buckets = emit_buckets(e, out, "buckets", has_bucket);
+    size.units = emit_buckets(e, out, "units", has_unit);
     emit_program(e, out, &size);
     hec_blank(out);
     hec_open(out, "int main(int argc, char **argv) {");

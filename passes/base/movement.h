@@ -14,8 +14,8 @@ bool hec_shares_states(MlirOperation module);
 // Whether ranks share these parameters and their gradients, too: parallel.dense = shard.
 bool hec_shards_dense(MlirOperation module);
 
-// The symbol whose memory ranks share for the parameter `name`: itself, or the set of which every rank has all experts. Null: it is an
-// owned expert's, or a table that every rank computes.
+// The symbol whose memory ranks share for the parameter `name`: itself, or the set of which every rank has all
+// experts. Null: it is an owned expert's, or a table that every rank computes.
 MlirOperation hec_dense_symbol(MlirOperation module, MlirStringRef name);
 // Whether experts move: the module has some, is for several ranks, and parallel.experts is neither ep
 // nor replicate.

@@ -144,7 +144,7 @@ static void find_memory(MlirOperation module, struct hec_costs *costs) {
     const struct hec_ops ops = hec_ops_in(hec_module_body(module));
     const bool rounded = is_rounded(module, HEC_STR(""));
     const bool states = hec_shares_states(module);
-    const int64_t parts = states ? hec_module_world(module) : 1; // Of their states.
+    const int64_t parts = states ? hec_module_world(module) : 1; // Ranks that share their states.
     for (int k = 0; k < ops.count; k++) {
         const MlirOperation op = ops.op[k];
         if (hec_op_is(op, HEC_OP_slot)) {

@@ -92,7 +92,7 @@ static int64_t chunk_elements(const struct hpl_held *held, int32_t set, enum hpl
     return elements;
 }
 
-// Of a parameter outside of experts.
+// Elements of one layer of a parameter outside of experts that this rank holds.
 static int64_t held_elements(const struct hpl_held *held, const struct hpl_held_param *param,
                              bool share, enum hpl_buffer buffer) {
     share =

@@ -108,16 +108,18 @@ void hrt_train_dense_gather_matrices(struct hrt_train_dense *dense, void *buffer
     gather_queued(dense, queued, buffer);
 }
 
+void hrt_train_dense_forget_others(const struct hrt_train_dense *dense, int64_t index,
+                                   void *buffer) {
+    const struct hrt_train_dense_tensor *tensor = &dense->tensor[index];
+    const int64_t end = tensor->offset + tensor->count, element = (int64_t)dense->element;
+    int64_t count;
+    const int64_t own = hrt_train_dense_own(dense, index, &count);
+    hrt_device_forget(dense->device, (char *)buffer + tensor->offset * element,
+                      (size_t)((own - tensor->offset) * element));
+    hrt_device_forget(dense->device, (char *)buffer + (own + count) * element,
+                      (size_t)((end - own - count) * element));
+}
+
 void hrt_train_dense_forget(const struct hrt_train_dense *dense, void *buffer) {
-    const int64_t element = (int64_t)dense->element;
-    for (int64_t i = 0; i < dense->tensors; i++) {
-        const struct hrt_train_dense_tensor *tensor = &dense->tensor[i];
-        const int64_t end = tensor->offset + tensor->count;
-        int64_t count;
-        const int64_t own = hrt_train_dense_own(dense, i, &count);
-        hrt_device_forget(dense->device, (char *)buffer + tensor->offset * element,
-                          (size_t)((own - tensor->offset) * element));
-        hrt_device_forget(dense->device, (char *)buffer + (own + count) * element,
-                          (size_t)((end - own - count) * element));
-    }
+    for (int64_t i = 0; i < dense->tensors; i++) hrt_train_dense_forget_others(dense, i, buffer);
 }

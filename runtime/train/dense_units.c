@@ -175,25 +175,20 @@ void hrt_train_dense_await(struct hrt_train_dense *dense, int unit, int64_t laye
     }
 }
 
-// The parts of the others in a tensor, of `element` bytes each; of all ranks where `whole`.
-static void forget(const struct hrt_train_dense *dense, int64_t index, char *buffer, size_t element,
-                   bool whole) {
+// The copies of a tensor in bf16, this rank's part included: they are made anew when the unit comes.
+static void forget_copies(const struct hrt_train_dense *dense, int64_t index) {
     const struct hrt_train_dense_tensor *tensor = &dense->tensor[index];
-    const int64_t end = tensor->offset + tensor->count;
-    int64_t count, own = hrt_train_dense_own(dense, index, &count);
-    if (whole) own = end, count = 0;
-    hrt_device_forget(dense->device, buffer + (size_t)tensor->offset * element,
-                      (size_t)(own - tensor->offset) * element);
-    hrt_device_forget(dense->device, buffer + (size_t)(own + count) * element,
-                      (size_t)(end - own - count) * element);
+    hk_bf16 *rounded = dense->units->state->rounded;
+    if (!rounded) return;
+    hrt_device_forget(dense->device, rounded + tensor->offset,
+                      (size_t)tensor->count * sizeof *rounded);
 }
 
 void hrt_train_dense_release(struct hrt_train_dense *dense, int unit, int64_t layer) {
     const struct part *part = find(dense, unit, layer);
-    char *rounded = dense->units->state->rounded;
     for (int64_t i = 0; part && i < part->tensors; i++) {
-        forget(dense, part->queue[i], dense->params, dense->element, false);
-        if (rounded) forget(dense, part->queue[i], rounded, sizeof(hk_bf16), true);
+        hrt_train_dense_forget_others(dense, part->queue[i], dense->params);
+        forget_copies(dense, part->queue[i]);
     }
 }
 
