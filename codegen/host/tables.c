@@ -287,7 +287,7 @@ static int emit_buckets(struct hec_emitter *e, struct hec_writer *out, const cha
         if (!has(e, ops.op[i], rows)) continue;
         if (rows++ == 0) {
             hec_blank(out);
-            hec_open(out, HEC_TEXT(e, "static const struct hrt_bucket %s[] = {", name));
+            hec_open(out, "static const struct hrt_bucket %s[] = {", name);
         }
         emit_bucket(e, out, ops.op[i]);
     }
