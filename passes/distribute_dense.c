@@ -108,20 +108,6 @@ static bool belong_together(const struct entry *a, const struct entry *b) {
                                                           : !loop_between(b->last, a->last);
 }
 
-// Bytes of the gradient of one layer of a parameter, or of all parameters of a set.
-static int64_t bytes_of(MlirOperation symbol) {
-    if (hec_op_is(symbol, HEC_OP_param)) return hec_type_bytes(hec_any_type(symbol));
-    const MlirStringRef set = hec_any_sym_name(symbol);
-    struct hec_ops ops = hec_ops_in(mlirOperationGetBlock(symbol));
-    int64_t bytes = 0;
-    for (int k = 0; k < ops.count; k++) {
-        if (hec_op_is(ops.op[k], HEC_OP_param) && mlirStringRefEqual(hec_any_set(ops.op[k]), set))
-            bytes += hec_type_bytes(hec_any_type(ops.op[k]));
-    }
-    free(ops.op);
-    return bytes;
-}
-
 // Builds the operation for entry `first` and all that belong to it, which are taken out.
 static void announce(struct entries *all, int first, enum hec_op id) {
     const struct entry lead = all->entry[first];
@@ -136,7 +122,7 @@ static void announce(struct entries *all, int first, enum hec_op id) {
         if (!e->symbol.ptr || !belong_together(&lead, e)) continue;
         name[names++] = mlirStringAttrGet(c, hec_any_sym_name(e->symbol));
         if (mlirOperationIsBeforeInBlock(last, e->last)) last = e->last;
-        bytes += bytes_of(e->symbol);
+        bytes += hec_dense_bytes(e->symbol);
         e->symbol.ptr = NULL;
     }
     struct hec_builder b = hec_builder_before(mlirOperationGetNextInBlock(last));

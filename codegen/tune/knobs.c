@@ -8,7 +8,7 @@ const struct hec_knob hec_knobs[HEC_KNOBS] = {
     {"parallel.microbatch", {"1", "2", "4", "8", "16"}, AS_WRITTEN, false},
     {"parallel.recompute", {"none", "elementwise", "cheap", "all"}, AS_WRITTEN, false},
     {"parallel.logits", {"whole", "512"}, AS_WRITTEN, false},
-    {"parallel.dense", {"replicate", "states"}, AS_WRITTEN, false},
+    {"parallel.dense", {"replicate", "states", "shard"}, AS_WRITTEN, false},
     {"parallel.placement.rematerialize", {"true", "false"}, AS_WRITTEN, true},
     {"parallel.placement.overlap", {"0.5", "0.75", "1.5", "2"}, OF_OVERLAP, true},
     {"parallel.placement.memory", {"1", "2", "3", "4", "6", "8", "12"}, AS_WRITTEN, true},

@@ -38,6 +38,19 @@ MlirOperation hec_dense_symbol(MlirOperation module, MlirStringRef name) {
     return hec_set_owned(set) ? none : set;
 }
 
+int64_t hec_dense_bytes(MlirOperation symbol) {
+    if (hec_op_is(symbol, HEC_OP_param)) return hec_type_bytes(hec_any_type(symbol));
+    const MlirStringRef set = hec_any_sym_name(symbol);
+    struct hec_ops ops = hec_ops_in(mlirOperationGetBlock(symbol));
+    int64_t bytes = 0;
+    for (int k = 0; k < ops.count; k++) {
+        if (hec_op_is(ops.op[k], HEC_OP_param) && mlirStringRefEqual(hec_any_set(ops.op[k]), set))
+            bytes += hec_type_bytes(hec_any_type(ops.op[k]));
+    }
+    free(ops.op);
+    return bytes;
+}
+
 bool hec_moves_experts(MlirOperation module) {
     if (!hec_has_ranks(module)) return false;
     if (hec_setting_is(module, HEC_KEY_parallel_experts, "ep") ||

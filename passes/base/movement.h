@@ -17,6 +17,10 @@ bool hec_shards_dense(MlirOperation module);
 // The symbol whose memory ranks share for the parameter `name`: itself, or the set of which every rank has all
 // experts. Null: it is an owned expert's, or a table that every rank computes.
 MlirOperation hec_dense_symbol(MlirOperation module, MlirStringRef name);
+
+// Bytes of one layer of a dense parameter, or of all parameters of a set.
+int64_t hec_dense_bytes(MlirOperation symbol);
+
 // Whether experts move: the module has some, is for several ranks, and parallel.experts is neither ep
 // nor replicate.
 bool hec_moves_experts(MlirOperation module);

@@ -61,6 +61,9 @@ struct run {
     struct hec_agenda ready;               // Devices that can go on, the earliest first.
     int32_t *sum[2], sums[2], sum_room[2]; // Transfers of a step: sums of what all have.
     int32_t norm[2], publish[2];
+    int32_t *unit
+        [2]; // Transfers of an iteration: gathers of dense parameters. [script.units] -1: not there yet.
+    int64_t of_iteration[2];              // Whose those are.
     int64_t of_step[2];                   // Whose those are.
     double *spent;                        // [steps][devices][HEC_SPENT]
     double *end, *body;                   // [steps] of them, and of their gradients
@@ -102,6 +105,9 @@ void hec_run_wait(struct run *r, int32_t device, int32_t transfer, enum hec_spen
 
 // Gradients are complete: as many bytes as a bucket has start their sum.
 void hec_run_dense(struct run *r, int32_t device, const struct hec_action *a);
+
+// dense = shard: starts a gather of parameters, or waits for it.
+void hec_run_unit(struct run *r, int32_t device, const struct hec_action *a);
 
 // Starts what is left of them, and waits for all.
 void hec_run_sums(struct run *r, int32_t device);

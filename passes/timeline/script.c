@@ -7,9 +7,16 @@
 
 #include "ir/accessors.h"
 #include "ir/core/setting.h"
+#include "lang/base/vec.h"
 #include "passes/base/movement.h"
 #include "passes/base/rewrite.h"
 #include "passes/base/walk.h"
+
+// A gather of dense parameters: those of an attribute, which MLIR keeps once, of one layer.
+struct gather {
+    const void *params;
+    int64_t layer;
+};
 
 struct writer {
     MlirOperation module;
@@ -21,6 +28,7 @@ struct writer {
     int64_t most;          // Steps of a loop over layers.
     struct hec_map number; // Index value -> its number plus 1.
     int64_t layer;
+    HEC_VEC(struct gather) gathers; // In the order of their numbers.
 };
 
 static struct hec_action *append(struct writer *w, enum hec_act act) {
@@ -117,7 +125,47 @@ static void add_prefetch(struct writer *w, MlirOperation op) {
 static void add_dense(struct writer *w, MlirOperation op) {
     struct hec_action *a = append(w, HEC_ACT_DENSE);
     a->bytes = hec_any_has_bytes(op) ? hec_any_bytes(op) : 0;
-    a->last = true;
+    a->last = !w->script->shard;
+}
+
+static MlirAttribute params_of(MlirOperation op) {
+    return mlirOperationGetAttributeByName(op, HEC_STR("params"));
+}
+
+static MlirOperation symbol_at(const struct writer *w, MlirAttribute params, intptr_t i) {
+    return hec_find_symbol(w->module, mlirStringAttrGetValue(mlirArrayAttrGetElement(params, i)));
+}
+
+static void add_unit(struct writer *w, MlirOperation op) {
+    const MlirAttribute params = params_of(op);
+    const MlirValue at = hec_all_gather_layer(op);
+    const int64_t ahead = hec_all_gather_has_ahead(op) ? hec_all_gather_ahead(op) : 0;
+    const int64_t own = hec_any_layers(symbol_at(w, params, 0)),
+                  layers = w->most > 0 && w->most < own ? w->most : own;
+    int64_t layer = (at.ptr ? number_of(w, at) : 0) - ahead;
+    if (at.ptr && (layer < 0 || layer >= layers)) {
+        if (ahead) return;
+        layer = layers - 1; // The first of a loop that goes down, which is made shorter.
+    }
+    HEC_PUSH(w->arena, &w->gathers, (struct gather){params.ptr, layer});
+    struct hec_action *a = append(w, HEC_ACT_UNIT);
+    a->layer = at.ptr ? (int32_t)layer : -1;
+    a->unit = w->script->units++;
+    for (intptr_t i = 0; i < mlirArrayAttrGetNumElements(params); i++)
+        a->bytes += hec_dense_bytes(symbol_at(w, params, i));
+}
+
+static void add_unit_await(struct writer *w, MlirOperation op) {
+    const void *params = params_of(op).ptr;
+    const MlirValue at = hec_await_gather_layer(op);
+    const int64_t layer = at.ptr ? number_of(w, at) : 0;
+    for (int i = w->gathers.count - 1; i >= 0; i--) {
+        if (w->gathers.item[i].params != params || w->gathers.item[i].layer != layer) continue;
+        struct hec_action *a = append(w, HEC_ACT_UNIT_AWAIT);
+        a->layer = at.ptr ? (int32_t)layer : -1;
+        a->unit = i;
+        return;
+    }
 }
 
 static bool add_movement(struct writer *w, MlirOperation op) {
@@ -167,6 +215,12 @@ static bool add_movement(struct writer *w, MlirOperation op) {
     case HEC_OP_all_reduce:
     case HEC_OP_reduce_scatter:
         add_dense(w, op);
+        return true;
+    case HEC_OP_all_gather:
+        add_unit(w, op);
+        return true;
+    case HEC_OP_await_gather:
+        add_unit_await(w, op);
         return true;
     default:
         return false;
@@ -283,7 +337,7 @@ static void write_end(struct writer *w) {
                                        HEC_ACT_RESHARD};
     w->layer = -1;
     for (int i = 0; i < 5; i++) {
-        if (act[i] == HEC_ACT_PUBLISH && !w->script->states) continue;
+        if (act[i] == HEC_ACT_PUBLISH && (!w->script->states || w->script->shard)) continue;
         struct hec_action *a = append(w, act[i]);
         a->layer = -1;
         a->last = true;
@@ -293,11 +347,23 @@ static void write_end(struct writer *w) {
     }
 }
 
+static bool has_no_set(const struct hec_action *a) {
+    switch (a->act) {
+    case HEC_ACT_COMPUTE:
+    case HEC_ACT_END:
+    case HEC_ACT_DENSE:
+    case HEC_ACT_UNIT:
+    case HEC_ACT_UNIT_AWAIT:
+        return true;
+    default:
+        return a->last;
+    }
+}
+
 static bool check_sets(const struct writer *w) {
     for (int i = 0; i < w->script->count; i++) {
         const struct hec_action *a = &w->script->action[i];
-        const bool free_of_sets = a->act == HEC_ACT_COMPUTE || a->act == HEC_ACT_END || a->last;
-        if (free_of_sets || a->set >= 0) continue;
+        if (has_no_set(a) || a->set >= 0) continue;
         hec_ir_error(w->module, "moves experts of a set that it does not have");
         return false;
     }
@@ -328,8 +394,10 @@ bool hec_script_of(MlirOperation module, const struct hec_costs *costs, int64_t 
     *script = (struct hec_script){
         .iterations = hec_script_iterations(module, &costs->machine),
         .states = hec_shares_states(module),
-        .bucket = hec_has_ranks(module) ? hec_setting_count(module, HEC_KEY_parallel_bucket, 0) : 0,
+        .shard = hec_shards_dense(module),
     };
+    if (hec_has_ranks(module) && !script->shard)
+        script->bucket = hec_setting_count(module, HEC_KEY_parallel_bucket, 0);
     write_func(&w, "forward", false);
     write_func(&w, "backward", true);
     find_dense(&w);

@@ -22,7 +22,9 @@ enum hec_act {
     HEC_ACT_COLLECT, // Waits for results.
     HEC_ACT_REDUCE,  // Starts gradients of chunks.
     HEC_ACT_RELEASE, // Waits for them.
-    HEC_ACT_DENSE,   // Gradients of what all have, in the step's last iteration; bytes.
+    HEC_ACT_DENSE, // Gradients of what all have; bytes. dense = shard: in every iteration, else in the step's last.
+    HEC_ACT_UNIT,       // dense = shard: starts to gather parameters; bytes.
+    HEC_ACT_UNIT_AWAIT, // Waits for them.
     // Behind the last iteration of a step:
     HEC_ACT_SUMS,    // Waits for the sums of what all have.
     HEC_ACT_NORM,    // Waits until all ranks know the gradient's norm.
@@ -41,6 +43,7 @@ struct hec_action {
     bool again;
     bool last; // In the last iteration of a step alone.
     int end;   // Of what is done once for each wave: where it ends.
+    int unit;  // Of HEC_ACT_UNIT and HEC_ACT_UNIT_AWAIT: which gather of the iteration.
     double us;
     int64_t bytes;
     char label[HEC_LABEL]; // Of computation, for people.
@@ -52,9 +55,11 @@ struct hec_script {
     int64_t iterations; // Of a step.
     double
         shortened; // How many times as many layers of experts the module has: 1 where it has all.
-    bool states;   // dense = states: sums stay in parts, and the parts of parameters go to all.
+    bool states;   // dense = states or shard: sums stay in parts.
+    bool shard;    // dense = shard: parameters stay in parts, too.
+    int units;     // Gathers of dense parameters in an iteration.
     int64_t dense_bytes; // Parameters that all have.
-    int64_t bucket;      // Bytes of gradients whose sum starts at once.
+    int64_t bucket;      // Bytes of gradients whose sum starts at once; 0 with dense = shard: any.
 };
 
 // AdamW of parameters that take so many bytes.

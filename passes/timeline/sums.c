@@ -1,4 +1,5 @@
-// Sums of what all devices have: buckets of gradients, the norm, with dense = states the parts of parameters.
+// Sums of what all devices have: buckets of gradients, the norm, with dense = states the parts of parameters. With
+// dense = shard gathers of parameters, too.
 #include <stdlib.h>
 
 #include "passes/timeline/run.h"
@@ -52,8 +53,27 @@ void hec_run_dense(struct run *r, int32_t device, const struct hec_action *a) {
     struct device *d = &r->device[device];
     begin_step(r, hec_step_of(r, d));
     d->dense_bytes += a->bytes;
-    if (r->devices > 1 && d->dense_bytes >= r->script->bucket && d->dense_bytes > 0)
-        start_sum(r, device);
+    if (r->devices == 1 || d->dense_bytes < r->script->bucket || d->dense_bytes == 0) return;
+    start_sum(r, device);
+    if (!r->script->shard || d->dense_count < 2) return;
+    // The gradients of one bucket travel at a time (runtime/train/dense_units.c).
+    hec_run_wait(r, device, r->sum[hec_step_of(r, d) & 1][d->dense_count - 2], HEC_SPENT_DENSE);
+}
+
+void hec_run_unit(struct run *r, int32_t device, const struct hec_action *a) {
+    const struct device *d = &r->device[device];
+    const int parity = (int)(d->iteration & 1);
+    if (r->devices == 1) return;
+    if (r->of_iteration[parity] != d->iteration) {
+        r->of_iteration[parity] = d->iteration;
+        for (int i = 0; i < r->script->units; i++) r->unit[parity][i] = -1;
+    }
+    int32_t *transfer = &r->unit[parity][a->unit];
+    if (*transfer < 0) *transfer = sum_transfer(r, "dense parameters", (double)a->bytes, 1);
+    if (a->act == HEC_ACT_UNIT)
+        hec_run_start(r, device, *transfer);
+    else
+        hec_run_wait(r, device, *transfer, HEC_SPENT_DENSE);
 }
 
 void hec_run_sums(struct run *r, int32_t device) {

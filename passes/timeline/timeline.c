@@ -240,6 +240,10 @@ static void act(struct run *r, int32_t device, const struct hec_action *a) {
     case HEC_ACT_DENSE:
         hec_run_dense(r, device, a);
         return;
+    case HEC_ACT_UNIT:
+    case HEC_ACT_UNIT_AWAIT:
+        hec_run_unit(r, device, a);
+        return;
     case HEC_ACT_SUMS:
         if (d->now > r->body[hec_step_of(r, d)]) r->body[hec_step_of(r, d)] = d->now;
         hec_run_sums(r, device);
@@ -389,7 +393,10 @@ static void begin(struct run *r) {
     r->layer_us =
         hec_arena_alloc(&r->arena, (size_t)hec_timeline_layers(q->setup) + 1, sizeof *r->layer_us);
     for (int32_t i = 0; i < r->devices; i++) r->device[i].waits = -1;
-    for (int k = 0; k < 2; k++) r->of_step[k] = r->change[k].step = -1;
+    for (int k = 0; k < 2; k++) {
+        r->of_step[k] = r->of_iteration[k] = r->change[k].step = -1;
+        r->unit[k] = hec_arena_alloc(&r->arena, (size_t)r->script->units + 1, sizeof *r->unit[k]);
+    }
     for (int i = 0; i < q->setup->costs.count; i++) take_set(r, i);
 }
 

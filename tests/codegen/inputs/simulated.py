@@ -52,6 +52,13 @@ for experts in ("ep", "fssdp", "hecate", "laer", "fsdp", "ultraep", "llep", "fas
     slow, _, text = simulate(*CLUSTER, *SLOW, f"parallel.experts={experts}")
     check(slow > 1.5 * free, f"{experts}: slow links cost nothing: {free} and {slow} s\n{text}")
 
+# Parts of dense parameters come twice in each iteration in place of once in a step; where links are free they cost nothing.
+for links, costs in ((FREE, False), (SLOW, True)):
+    states, _, _ = simulate(*CLUSTER, *links, "parallel.experts=fssdp", "parallel.dense=states")
+    shard, _, text = simulate(*CLUSTER, *links, "parallel.experts=fssdp", "parallel.dense=shard")
+    check(shard > 1.1 * states if costs else near(shard, states, 0.01),
+          f"dense = shard takes {shard} s, states {states} s:\n{text}")
+
 # As JSON: the critical path is the whole step, a mean device's time likewise; what all nodes send, all get.
 for experts in ("ep", "fssdp", "hecate", "replicate"):
     said = json.loads(simulate_text(*CLUSTER, "--json", f"parallel.experts={experts}"))
