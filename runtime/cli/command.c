@@ -149,7 +149,7 @@ static bool create_state(const struct hrt_run *run, struct hrt_state *state,
     if (!hrt_ranks_agree(run->comm, taught, error)) return false; // Joining takes all of them.
     if (!hrt_ranks_join(state, error)) return false;
     const bool filled = fill_state(run, state, error);
-    if (training && run->program->dense_shard) hrt_train_dense_part(state);
+    hrt_train_dense_part(state);
     hrt_state_round(state);
     return filled;
 }

@@ -18,7 +18,7 @@ SEQUENCES = 37
 
 
 def run(*command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=200)
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, errors="replace", timeout=200)
     if done.returncode:
         sys.exit(f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -69,12 +69,18 @@ with tempfile.TemporaryDirectory() as work:
     os.chdir(work)
     one = build("one", "parallel.microbatch=16")
     four = build("four", "parallel.microbatch=4", "cluster.devices=4", "parallel.experts=fssdp")
+    parts = build("parts", "parallel.microbatch=4", "cluster.devices=4", "parallel.experts=fssdp", "parallel.dense=shard")
     masked = build("masked", "parallel.microbatch=16", "train.objective=masked(0.25)", far=False)
     run(one, "train", "--data", os.environ["TEXT"], "--steps", "3", "--save", "saved")
     alone = evaluate("alone", one)
     ranks = evaluate("ranks", "sh", os.environ["RANKS"], "4", four)
     assert alone[1:] == ranks[1:] and abs(alone[0]["loss"] - ranks[0]["loss"]) < 1e-6, (alone[0], ranks[0])
     assert alone[3], "no losses by name"
+    in_parts = evaluate("parts", "sh", os.environ["RANKS"], "4", parts)  # Ranks that have parts of dense parameters.
+    assert in_parts == ranks, (in_parts[0], ranks[0])
+    texts = [run(*command, "sample", "--load", "saved", "--prompt", "Hello", "--tokens", "20")
+             for command in ([one], ["sh", os.environ["RANKS"], "4", parts])]
+    assert texts[0] == texts[1], texts
     check(*alone)
     run(masked, "train", "--data", os.environ["TEXT"], "--steps", "3", "--save", "guesses")
     check(*evaluate("hidden", masked, load="guesses"))
