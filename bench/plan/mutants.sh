@@ -10,7 +10,8 @@ cc=${CC:-cc}
 only=${2:-} # Just the mutants of this file.
 tried=0 survived=0
 
-# mutant FILE TESTS SED-EXPRESSION: TESTS are names in tests/plan, one of which must fail.
+# mutant FILE TESTS SED-EXPRESSION: FILE lies in runtime/plan or has a path; TESTS are names in tests/plan, one of
+# which must fail.
 mutant() {
     file=$1 tests=$2 change=$3
     [ -z "$only" ] || [ "$only" = "$file" ] || return 0
@@ -18,21 +19,22 @@ mutant() {
     mkdir -p "$work/src/runtime" "$work/src/tests"
     cp -r "$root/runtime/plan" "$work/src/runtime/plan"
     cp -r "$root/tests/plan" "$work/src/tests/plan"
-    sed -i "$change" "$work/src/runtime/plan/$file"
+    case $file in */*) path=$file ;; *) path=runtime/plan/$file ;; esac
+    sed -i "$change" "$work/src/$path"
     tried=$((tried + 1))
-    if cmp -s "$work/src/runtime/plan/$file" "$root/runtime/plan/$file"; then
+    if cmp -s "$work/src/$path" "$root/$path"; then
         echo "no such line: $file: $change"
         survived=$((survived + 1))
         return
     fi
     for test in $tests; do
-        replay=
+        more=
         for source in loads print run summary synthesize; do
-            replay="$replay $root/tools/replay/$source.c"
+            more="$more $root/tools/replay/$source.c"
         done
-        [ "$test" = quality_test ] || replay=
+        [ "$test" = quality_test ] || more="$work/src/tests/plan/check.c"
         "$cc" -std=gnu17 -O1 -w -I"$work/src" -I"$root" "$work/src/tests/plan/$test.c" \
-            "$work"/src/runtime/plan/*.c $replay -lcmocka -lzstd -lm -o "$work/test" || {
+            "$work"/src/runtime/plan/*.c $more -lcmocka -lzstd -lm -o "$work/test" || {
             echo "does not compile: $file: $change"
             survived=$((survived + 1))
             return
@@ -63,20 +65,20 @@ mutant senders.c schedule_test 's/(home_to - home_from - 2) \* segments/(home_to
 mutant senders.c schedule_test 's/demand(d, plan, segments, true, home_from, home_to)/demand(d, plan, segments, true, begin, end)/'
 mutant senders.c schedule_test 's/demand(d, plan, segments, false, own, own + 1)/demand(d, plan, segments, false, home_from, home_to)/'
 # The checker.
-mutant check.c schedule_test 's/if (\*from == 0) return HPL_FAULT_UNREADY;//'
-mutant check.c schedule_test 's/if (\*to != 0) return HPL_FAULT_REWRITTEN;//'
-mutant check.c schedule_test 's/if (p->parts\[i\] == 0) return HPL_FAULT_MISSING;//'
-mutant check.c schedule_test 's/if (\*from == 0 || t->from == owner\[t->expert\]) return HPL_FAULT_UNREADY;//'
-mutant check.c schedule_test 's/\*to += \*from;/*to += 1;/'
+mutant tests/plan/check.c schedule_test 's/if (\*from == 0) return HPL_FAULT_UNREADY;//'
+mutant tests/plan/check.c schedule_test 's/if (\*to != 0) return HPL_FAULT_REWRITTEN;//'
+mutant tests/plan/check.c schedule_test 's/if (p->parts\[i\] == 0) return HPL_FAULT_MISSING;//'
+mutant tests/plan/check.c schedule_test 's/if (\*from == 0 || t->from == owner\[t->expert\]) return HPL_FAULT_UNREADY;//'
+mutant tests/plan/check.c schedule_test 's/\*to += \*from;/*to += 1;/'
 # Shares, routes, bounds.
-mutant transport.c share_test 's/#define NEAR ((int32_t)1)/#define NEAR ((int32_t)0)/'
-mutant transport.c share_test 's/t->share\[k\] > t->holder_near\[k\] ? -near : 0/0/'
-mutant transport.c share_test 's/return now > near ? now - near : now;/return now;/'
-mutant transport.c share_test 's/t->group_share\[g\] > t->group_near\[g\] ? -far : 0/0/'
-mutant transport.c share_test 's/higher.den += speed\[d\]/higher.den += 1/'
-mutant route.c share_test 's/if (open == 0) continue;//; s/const int64_t shift = at - (beyond - open);/const int64_t shift = at;/'
-mutant route.c share_test 's/begin += away;//'
-mutant route.c share_test 's/const int32_t d = first + (s->expert + i) % size;/const int32_t d = first + i % (size > 1 ? size - 1 : 1);/'
+mutant flow.c share_test 's/#define NEAR ((int32_t)1)/#define NEAR ((int32_t)0)/'
+mutant flow.c share_test 's/t->share\[k\] > t->holder_near\[k\] ? -near : 0/0/'
+mutant flow.c share_test 's/return now > near ? now - near : now;/return now;/'
+mutant flow.c share_test 's/t->group_share\[g\] > t->group_near\[g\] ? -far : 0/0/'
+mutant flow.c share_test 's/higher.den += speed\[d\]/higher.den += 1/'
+mutant rank_quotas.c share_test 's/if (open == 0) continue;//; s/const int64_t shift = at - (beyond - open);/const int64_t shift = at;/'
+mutant rank_quotas.c share_test 's/begin += away;//'
+mutant rank_quotas.c share_test 's/const int32_t d = first + (s->expert + i) % size;/const int32_t d = first + i % (size > 1 ? size - 1 : 1);/'
 mutant bound.c 'bound_test exhaustive_test' 's/slots -= !held;//'
 mutant bound.c 'bound_test exhaustive_test' 's/entries -= !present;/entries -= 2;/'
 mutant bound.c 'bound_test exhaustive_test' 's/\*load = low;/*load = high + 2000;/'
@@ -90,8 +92,6 @@ mutant quota_exchange.c quality_test 's/\*better = is_lower(level, x->level);/*b
 mutant quota_exchange.c policy_test 's/if (present->holder\[k\] == device) return false;//'
 mutant calibrate.c policy_test 's/result->taken = saved > 0/result->taken = true/'
 mutant reshard.c reshard_test 's/r->free\[device\]--;//'
-mutant text_read.c text_test 's/if (at > from \&\& items\[at - 1\] == value) return false;//'
-mutant text_print.c text_test 's/if (found \&\& same(line, other)) continue;//'
 
 echo "$tried mutants, $survived survived"
 [ "$survived" -eq 0 ]

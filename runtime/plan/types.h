@@ -27,7 +27,6 @@ enum hpl_status {
     HPL_OK = 0,
     HPL_BAD_ARGUMENT = 1, // A number out of range or two that contradict each other.
     HPL_NO_ROOM = 2,      // The workspace, or an output array, is too small.
-    HPL_BAD_TEXT = 3,     // A text form that cannot be read.
 };
 
 // A sentence without a newline for `status`; static storage, never NULL.

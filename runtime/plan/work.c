@@ -15,7 +15,7 @@ void *hpl_take(struct hpl_work *work, int64_t count, size_t size) {
 size_t hpl_work_bytes(int32_t experts, int32_t devices, int32_t nodes, int32_t holders) {
     const size_t e = (size_t)experts, d = (size_t)devices, n = (size_t)nodes, k = (size_t)holders;
     const size_t words = (d + 63) / 64;
-    // Per holder, expert and device: the flow network, the draft, a schedule's counters and the checker's. The
+    // Per holder, expert and device: the flow network, the draft, a schedule's counters and those of its proof in tests. The
     // products: node totals, a draft's bit sets, its copies per node, rivals' pieces.
     return 65536 + 576 * (e + d + n + k) + e * (words * 16 + n * 32 + d * 8);
 }
@@ -28,8 +28,6 @@ const char *hpl_status_text(enum hpl_status status) {
         return "a number is out of range, or two contradict each other";
     case HPL_NO_ROOM:
         return "the workspace or an output array is too small";
-    case HPL_BAD_TEXT:
-        return "the text cannot be read";
     }
     return "unknown status";
 }

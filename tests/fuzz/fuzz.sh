@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 seconds=${1:?SECONDS}
 shift
-[ $# -gt 0 ] || set -- front module data store checkpoint config weights ids loads topology plan blocking movement options
+[ $# -gt 0 ] || set -- front module data store checkpoint config weights ids loads topology blocking movement options
 cmake -G Ninja -B build-fuzz -S . -DHECATE_FUZZ=ON -DCMAKE_C_COMPILER=clang > /dev/null
 cmake --build build-fuzz
 for name in "$@"; do

@@ -223,20 +223,12 @@ def movement():
         "made_for": {"model": "m", "parameters": "9f0c", "loads": "assumed", "cluster": {"cluster.nodes": "4"}}}).encode()
 
 
-def plan():
-    yield b"topology nodes=2 devices=3\n0: 1 1\n1: 2\n"
-    yield b"plan experts=2\n0: 0 2\n1: 1\n"
-    yield b"loads devices=2 experts=3\n0: 10 0 7\n1: 3 4 5\n"
-    yield b"route rank=1 experts=2\n0: 0=10 2=5\n1: 1=7\n"
-    yield b"schedule segments=2 transfers=2\n0: 3.0 0>4\n1: 3.0 4>5\n"
-
-
 def main():
     root, hecatec, out = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
     made = {"front": front(root), "module": module(root, hecatec), "data": data(), "store": store(), "teacher": teacher(),
             "tokenizer": tokenizer(root), "sources": sources(),
             "checkpoint": checkpoint(), "config": config(root), "weights": weights(),
-            "ids": ids(), "loads": loads(), "topology": topology(), "options": options(), "plan": plan(),
+            "ids": ids(), "loads": loads(), "topology": topology(), "options": options(),
             "blocking": blocking(), "movement": movement(), "report": report(root)}
     for name, inputs in made.items():
         folder = out / name

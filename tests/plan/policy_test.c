@@ -2,8 +2,8 @@
 // plan whatever the workspace held before.
 #include "runtime/plan/bound.h"
 #include "runtime/plan/calibrate.h"
-#include "runtime/plan/check.h"
 #include "runtime/plan/policy.h"
+#include "tests/plan/check.h"
 #include "tests/plan/plan_case.h"
 
 enum { CASES = 400 };

@@ -63,6 +63,18 @@ for form in topology loads plan route schedule; do
     [ "$(grep -c "^$form " "$work/step")" -eq 1 ] || fail "no $form in --print"
 done
 
+# A printed step agrees with itself: rank 0's rows of each expert go to the plan's holders, and chunks reach them all.
+awk '$1 ~ /^[a-z#]/ { form = $1 } $1 !~ /:$/ { next }
+     form == "loads" && $1 == "0:" { for (i = 2; i <= NF; i++) rows[i - 2] = $i }
+     form == "plan" { for (i = 2; i <= NF; i++) holds[$1 + 0, $i] = 1; experts++; copies += NF - 2 }
+     form == "route" { for (i = 2; i <= NF; i++) { split($i, to, "="); bad += !(($1 + 0, to[1]) in holds)
+                                                   rows[$1 + 0] -= to[2] } }
+     form == "schedule" { split($2, chunk, "."); split($3, way, ">"); transfers++
+                          bad += !((chunk[1], way[1]) in holds) || !((chunk[1], way[2]) in holds) || $4 < 1 }
+     END { for (e in rows) bad += rows[e] != 0
+           exit experts != 12 || copies < 1 || transfers != 8 * copies || bad }' "$work/step" ||
+    fail "--print contradicts itself: $(cat "$work/step")"
+
 refuses 1 "No such file" "$work/none" --policy=ep
 head -c 100 "$work/a.loads" >"$work/short"
 refuses 1 "claims" "$work/short" --policy=ep --devices=3

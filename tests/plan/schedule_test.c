@@ -2,7 +2,7 @@
 // the lower bounds; schedules with one mistake, each caught.
 //
 // `schedule_test COUNT` proves COUNT random schedules (default 100,000).
-#include "runtime/plan/check.h"
+#include "tests/plan/check.h"
 #include "tests/plan/plan_case.h"
 
 static int32_t cases = 100000;

@@ -6,6 +6,7 @@
 
 #include "runtime/plan/loads/loads.h"
 #include "runtime/plan/policy.h"
+#include "runtime/plan/schedule.h"
 
 // Exit codes of the program.
 enum {
@@ -94,7 +95,7 @@ struct printed {
     const uint32_t *rows; // Rank 0's quotas.
 };
 
-// Prints it in the text forms of runtime/plan/text.h, with the plan's gather schedule where owners
+// Prints it as text (the forms: print.c), with the plan's gather schedule where owners
 // hold their chunks. False when memory runs out.
 bool print_step(FILE *file, const struct printed *printed, struct hpl_work *work);
 

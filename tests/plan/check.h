@@ -1,6 +1,6 @@
 // check.h: proving that a schedule does what it should, without knowing how it was made.
-#ifndef HECATE_RUNTIME_PLAN_CHECK_H
-#define HECATE_RUNTIME_PLAN_CHECK_H
+#ifndef HECATE_TESTS_PLAN_CHECK_H
+#define HECATE_TESTS_PLAN_CHECK_H
 
 #include "runtime/plan/schedule.h"
 

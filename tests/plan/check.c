@@ -1,5 +1,5 @@
 // check.c: schedules, proven by running them on paper.
-#include "runtime/plan/check.h"
+#include "tests/plan/check.h"
 
 #include "runtime/plan/slots.h"
 #include "runtime/plan/work.h"
