@@ -21,8 +21,8 @@ HK_INLINE void pack_panel(real *panel, const real *from, int64_t row, int64_t de
     }
 }
 
-// panel[p, j] = from[j * row + p], zeros from `columns` on: the transpose of `columns` rows. `asks`: what
-// lies behind each square, as many rows, is brought into the cache.
+// panel[p, j] = from[j * row + p], zeros from `columns` on: the transpose of `columns` rows. `asks`: prefetches the
+// rows behind each square.
 HK_INLINE void pack_turned(real *panel, const real *from, int64_t row, int64_t depth,
                            int64_t columns, bool asks) {
     const int64_t whole_columns = columns / lanes * lanes;

@@ -12,8 +12,8 @@
 // A step of a 6 x 2 tile cannot do without 20 instructions: 2 loads, 6 broadcasts, 12 products. Where another
 // program uses the other half of the core, each begins half as many as alone, and every further one costs time:
 // tiles alone reach 74 GFLOP/s with 26 instructions a step and 83 with 22 there, 97 and 100 on a core of their own
-// (Zen 3, peak 103). What lies interleaved is read at distances known to the compiler, so that several steps
-// share what moves pointers.
+// (Zen 3, peak 103). Interleaved operands are read at distances known to the compiler, so that several steps share
+// the instructions that move pointers.
 #ifndef HECATE_KERNELS_CPU_TILE_H
 #define HECATE_KERNELS_CPU_TILE_H
 
@@ -26,17 +26,16 @@ enum { tile_rows = 6, tile_vectors = HK_TILE_VECTORS, tile_columns = tile_vector
 // Tiles across a panel.
 enum { strips = HK_PANEL / tile_columns };
 
-// Left operands that stay where they lie, as attention's do: whoever includes says so. A file compiles the forms of
-// tiles that it uses.
+// Left operands that are read in place, as attention's are: the including file defines HK_LEFT_IN_PLACE. A file
+// compiles the forms of tiles that it uses.
 #ifdef HK_LEFT_IN_PLACE
 enum { in_place = 1 };
 #else
 enum { in_place = 0 };
 #endif
 
-// Whether GEMMs interleave their left operand, and what follows from it: steps that the loop takes at a time,
-// strips that a function does one after the other, and that the tiles across a panel share what a row of tiles asks
-// for.
+// Whether GEMMs interleave their left operand. That decides the number of steps per turn of the loop, the number of
+// strips that one function computes, and whether the tiles across a panel share the prefetching for a row of tiles.
 enum {
     interleaves = HK_VECTOR_BYTES != 64,
     steps_at_once = 4,
@@ -178,8 +177,8 @@ HK_INLINE void tile_write(const struct tile *t, real *out, vec sum[tile_rows][ti
     }
 }
 
-// Of weights as they lie in their panel, those at one place of it: `stored_terms` steps. Only the columns are
-// taken apart: rows are floats, so that a tile of 6 rows has four such instructions among 24 products.
+// Adds `stored_terms` steps of weights that lie as their file stores them. Only the panel's columns are taken apart:
+// rows are floats, so that a tile of 6 rows has four such instructions among 24 multiplications.
 HK_INLINE void tile_stored_step(vec sum[tile_rows][tile_vectors], const operand *x, int64_t x_row,
                                 int64_t x_part, const operand *panel, int rows, int vectors) {
 #ifdef HK_WIDENS

@@ -1,6 +1,6 @@
 // device: all that the kernels in *_cuda.cu include. nvcc finds NVIDIA's headers here; g++, which builds the same
-// files for tests on a CPU, finds an emulator of what they name (tests/simt). What CUDA C++ has no name for is a
-// function here or in instructions.h with two bodies.
+// files for tests on a CPU, finds an emulator of the names that they use (tests/simt). A feature without a name in CUDA
+// C++ is a function here or in instructions.h with two bodies.
 #ifndef HECATE_KERNELS_CUDA_DEVICE_H
 #define HECATE_KERNELS_CUDA_DEVICE_H
 

@@ -38,10 +38,10 @@ struct hkc_lane {
 extern "C" {
 #endif
 
-// What these kernels, and those of the program itself, are compiled for: "sm_80 sm_90a compute_80", machine code of
-// architectures and, as compute_80, what drivers compile for others as new or newer. Returns a cudaError_t, which says
-// that there is nothing in it for the current device. `warpgroups`: whether what the driver has chosen has wgmma:
-// machine code of sm_90a has, what is compiled on a device has not, whatever the device could do.
+// The architectures that these kernels, or the program's own, are compiled for: in "sm_80 sm_90a compute_80" the first
+// two are machine code, and a driver compiles compute_80 for any device as new or newer. Returns a cudaError_t if there
+// is no code for the current device. `warpgroups`: whether the code that the driver has chosen has wgmma. Machine code
+// of sm_90a has it; code that the driver compiles has not, even if the device could run it.
 int hkc_library_code(const char **compiled_for, bool *warpgroups);
 int hkc_program_code(const char **compiled_for);
 

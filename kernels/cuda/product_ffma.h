@@ -22,8 +22,8 @@ struct ffma {
     template <major LEFT, major RIGHT, int H> struct sums;
 };
 
-// Of `count` (16, 64, 128) rows or columns, which are thread t's: of a K_MAJOR operand every 16th, since it
-// reads four terms at once; of a MN_MAJOR one four neighbours, and four 64 further.
+// The i-th row or column of thread t; 16 threads have `count` (16, 64, 128) of them. In a K_MAJOR operand it is every
+// 16th, since a thread reads four terms at once; in an MN_MAJOR one four neighbours, and four 64 further.
 template <major M> HKC_DEVICE int owned(int t, int i) {
     return M == K_MAJOR ? t + i * 16 : t * 4 + i / 4 * 64 + i % 4;
 }

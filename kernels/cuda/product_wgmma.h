@@ -90,7 +90,7 @@ struct wgmma_async<COLUMNS_OF_TILE>::sums {
         const int row = number / 128 * (H == 128 ? 64 : 0) + warp * 16 + lane / 4;
         const int column = number / 128 * (H == 128 ? 0 : COLUMNS) + lane % 4 * (BF16 ? 8 : 2);
 #pragma unroll
-        for (int i = 0; i < 2 * COLUMNS; i += 64) { // Of one of the two rows: registers are few.
+        for (int i = 0; i < 2 * COLUMNS; i += 64) { // Parts of one row: registers are few.
             const int half = i / COLUMNS, j = i % COLUMNS;
             const float *const from = sum + j / 2 + half * 2;
             if constexpr (BF16) {

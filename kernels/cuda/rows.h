@@ -29,8 +29,8 @@ template <bool WIDE, class T> HKC_DEVICE T row_max(T value, T *shared) {
     return WIDE ? block_max(value, shared) : warp_max(value);
 }
 
-// Calls body(vector, index) for the thread's vectors. Of the first HELD ones it is known at compile time which they
-// are, so that what is kept of them stays in registers; those behind have -1.
+// Calls body(vector, index) for the thread's vectors. The indices of the first HELD ones are compile-time constants, so
+// that arrays indexed by them stay in registers; the index of all others is -1.
 template <int HELD, class F> HKC_DEVICE void each_vector(const place &at, int64_t vectors, F body) {
 #pragma unroll
     for (int h = 0; h < HELD; h++) {

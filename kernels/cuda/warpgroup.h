@@ -1,9 +1,9 @@
 // warpgroup: GEMMs by a warpgroup, four warps whose first is a multiple of four (sm_90a only). Two bodies each, as
 // in instructions.h.
 //
-// wgmma reads both operands from shared memory, through another path than stores take: whoever has written there calls
-// async_fence() before the barrier that stands between. It goes on after the call returns: neither operands nor `d` are
-// touched before wgmma_wait().
+// wgmma reads both operands from shared memory, through another path than stores take: a thread that has written there
+// calls async_fence() before the barrier that stands between. wgmma goes on after the call returns: nobody touches the
+// operands or `d` before wgmma_wait().
 #ifndef HECATE_KERNELS_CUDA_WARPGROUP_H
 #define HECATE_KERNELS_CUDA_WARPGROUP_H
 

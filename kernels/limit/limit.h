@@ -12,12 +12,12 @@ enum hk_drop {
     HK_POSITION // The last.
 };
 
-// Of each group of `group` tokens (the last one what is left; 0: all are one) an expert keeps at most
+// The capacity limit. In each group of `group` tokens (the last may be shorter; 0: one group) an expert keeps at most
 // ceil(capacity * tokens of the group * topk / experts) rows, in their order.
 //
 //   weights      [tokens, topk]  gate weights, not negative; NaN counts as 0
 //   first, pair  as hk_route gives them
-//   kept_first   [experts + 1]   rows kept_first[e] .. kept_first[e+1]-1 are what expert e keeps
+//   kept_first   [experts + 1]   expert e keeps rows kept_first[e] .. kept_first[e+1]-1
 //   kept_pair    [tokens * topk] the pair of each row; behind the kept ones, of each dropped one
 //   kept_slot    [tokens, topk]  the row of (t, j); -1 where it is dropped
 void hk_limit_f32(int32_t *kept_first, int32_t *kept_pair, int32_t *kept_slot, const float *weights,

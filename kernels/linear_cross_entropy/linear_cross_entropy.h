@@ -22,9 +22,9 @@ struct hk_tokens {
 // Losses as cross_entropy.h has them, of logits as matmul.h computes them: the same bits for every size of block.
 //
 //   block    [block, words], gets the logits of one block after the other
-//   only     not NULL: nothing but the logits of these tokens is computed, into the first rows of `block`. Of a single
-//            token, m = 1, the call before, without it, has left them there. `loss` and `lse` are not touched, `targets` and
-//            `scale` not read
+//   only     not NULL: nothing but the logits of these tokens is computed, into the first rows of `block`. For one
+//            token, m = 1, the call before, without `only`, has left them there. `loss` and `lse` are not touched,
+//            `targets` and `scale` not read
 void hk_linear_cross_entropy_f32(float *loss, float *lse, float *block, const float *x,
                                  const float *w, enum hk_layout layout, const int32_t *targets,
                                  const float *scale, struct hk_head_dims dims,

@@ -29,8 +29,7 @@ HK_SCALAR struct hk_part hk_run_part(struct hk_run run, int64_t begin, int64_t e
 void hk_list_runs(int32_t *number, int32_t *mapped, const int32_t *map, const struct hk_run *run,
                   int64_t runs, int64_t begin, int64_t end, int64_t origin);
 
-// first[i] = start[i] as a place of the window begin .. end - 1, counted from `begin`: what lies before it is 0, what
-// lies behind it end - begin.
+// first[i] = start[i] - begin, clipped to 0 .. end - begin: the place of start[i] in the window begin .. end - 1.
 void hk_clip_starts(int32_t *first, const int32_t *start, int64_t count, int64_t begin,
                     int64_t end);
 

@@ -372,7 +372,7 @@ static struct wishes wishes_of(const struct head *h, const struct hk_sdpa_dims *
     return w;
 }
 
-// Of one group of heads in one batch: where its parts are added to dQ in turn. Several threads may
+// The turns in which threads add their parts of dQ, for one group of heads in one batch. Several threads may
 // work on it, each on some of the keys; done[i] counts the spans of keys that have been added to
 // block i of the queries. NULL: one thread works on all of it.
 struct turns {

@@ -165,9 +165,8 @@ HKC_DEVICE void store_row(bf16 *to, int64_t begin, int64_t width, const float (&
     }
 }
 
-// Calls load(i, tile) and compute(i, tile) for i = 0 .. count - 1; what is loaded is there, and of all threads,
-// when it is computed with. With `two` of them, tiles of `bytes` bytes in shared memory take turns, and the next one is
-// under way meanwhile.
+// Calls load(i, tile) and compute(i, tile) for i = 0 .. count - 1. Each compute sees the loads of all threads. `two`:
+// the tiles, `bytes` bytes of shared memory each, alternate between two buffers, and the next one loads meanwhile.
 template <class L, class F>
 HKC_DEVICE void each_tile(unsigned char *memory, int bytes, bool two, int count, L load,
                           F compute) {

@@ -24,8 +24,8 @@ struct hk_sdpa_dims {
     // [batch, positions], from hk_documents: each query sees its own document only, and its chunk counts from
     // where that begins, as if it were a sequence by itself. NULL: a sequence is one document.
     const int32_t *begins;
-    // On CPUs, elsewhere 0. Of hk_sdpa_*, with one sequence and causal: keys and values that lie before the first
-    // query's, which all positions may see, those of calls before.
+    // Keys and values of earlier calls that lie before the first query's and that all positions may see. Only hk_sdpa_*
+    // on CPUs takes them, with one causal sequence; elsewhere 0.
     int64_t before;
     int64_t
         apart; // From the lse of a head to that of the next, where these are some positions of each; 0: positions.

@@ -6,13 +6,13 @@
 
 enum hec_again { HEC_AGAIN_NONE, HEC_AGAIN_ELEMENTWISE, HEC_AGAIN_CHEAP, HEC_AGAIN_ALL };
 
-// What parallel.recompute says of an operation: of the innermost of its blocks that has its own, or of all. Of text
-// that comes from elsewhere, what it does not know is the default.
+// The value of parallel.recompute for an operation: that of the innermost enclosing block that has its own, or else the
+// module's. An unknown value, possible in IR read as text, counts as the default.
 enum hec_again hec_again_of(MlirOperation op);
 
-// Computes in @backward what it fetches, where parallel.recompute of the module says so and @backward can have the
-// operands without further slots; slots that nothing fetches any more go. Same operations, same operands: the same
-// bits.
+// Recomputes in @backward the values that it fetches, where parallel.recompute of the module asks for that and
+// @backward can have the operands without further slots. Removes slots that nothing fetches any more. The same
+// operations have the same operands: the same bits.
 void hec_compute_again(MlirOperation module);
 
 #endif

@@ -6,15 +6,15 @@
 
 enum { HEC_DEVICE_NAME = 32 };
 
-// Rates are what a user says, or what is assumed where nothing is said: then the bit of the first
+// Rates come from the user's settings, or from an assumption where there is no setting: then the bit of the first
 // field of a pair is set in `assumed`.
 struct hec_machine {
     int64_t nodes, devices; // Devices of one node.
     char device[HEC_DEVICE_NAME];
-    double flops, memory_bandwidth, memory; // Of a device: 1/s, bytes/s, bytes.
+    double flops, memory_bandwidth, memory; // One device's: 1/s, bytes/s, bytes.
     double intra_bandwidth, intra_latency;  // Bytes/s per device and direction; seconds.
     double inter_bandwidth, inter_latency;  // Bytes/s per node and direction.
-    bool assumed_device, assumed_links;     // Something of them was not said.
+    bool assumed_device, assumed_links;     // Some of these rates have no setting.
     bool measured_device, measured_intra, measured_inter; // By files that the settings name.
     struct hec_device_times times;                        // Where the device was measured.
 };
@@ -22,11 +22,11 @@ struct hec_machine {
 // The machine of the module's settings. False after a report: a file of measurements cannot be read.
 bool hec_machine_of(MlirOperation module, struct hec_machine *machine);
 
-// What GEMMs reach of `flops`, loops over memory of `memory_bandwidth`, and transfers of links: fixed parts, which a
-// report names, of what is not measured.
+// The assumed fraction of `flops` that GEMMs reach, of `memory_bandwidth` that loops over memory reach, and of links
+// that transfers reach. They hold where there is no measurement; a report names them.
 extern const double hec_reached_of_flops, hec_reached_of_bandwidth, hec_reached_of_link;
 
-// Bytes/s that transfers reach: of a device, of a node.
+// Bytes/s that the transfers of a device, or of a node, reach.
 double hec_intra_rate(const struct hec_machine *machine);
 double hec_inter_rate(const struct hec_machine *machine);
 
@@ -37,8 +37,8 @@ double hec_loop_us(const struct hec_machine *machine, double bytes);
 double hec_op_us(const struct hec_machine *machine, MlirOperation op);
 
 // Microseconds of the operations behind `from` (null: from the start of `block`) and before `to`
-// (null: to its end). Loops over layers count as often as they run. What works on the rows of a wave
-// does not count: it depends on the loads.
+// (null: to its end). Loops over layers count as often as they run. Operations on the rows of a wave do
+// not count: their time depends on the loads.
 double hec_span_us(const struct hec_machine *machine, MlirBlock block, MlirOperation from,
                    MlirOperation to);
 

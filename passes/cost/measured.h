@@ -1,5 +1,5 @@
-// What was measured of a machine, read from files: how long kernels take, by their sizes (hecatec --calibrate), and
-// what links carry (a program's links --save).
+// Measurements of a machine, read from files: times of kernels, by their sizes (hecatec --calibrate), and rates of
+// links (a program's links --save).
 //
 // A time between measured sizes is interpolated, linearly in the logarithms of sizes and time. Below the smallest size
 // it is that of the smallest, beyond the largest it grows with the work. Deterministic: numbers in, numbers out.
@@ -29,15 +29,15 @@ enum hec_timed {
 enum { HEC_TIMED_F32, HEC_TIMED_BF16, HEC_TIMED_FORMS };
 
 struct hec_device_times {
-    char device[HEC_MEASURED_NAME]; // What it is of: "avx2, 4 threads".
+    char device[HEC_MEASURED_NAME]; // The measured device: "avx2, 4 threads".
     struct hec_times kernel[HEC_TIMED_KINDS][HEC_TIMED_FORMS];
     struct hec_times loop; // A loop that reads two arrays and writes one, by elements of 4 bytes.
 };
 
-// Of a device, one direction, while the other one is as busy; 0: not measured.
+// Rates of a device in one direction, while the other one is as busy; 0: not measured.
 struct hec_link_rates {
     double intra_bandwidth, intra_latency; // Bytes/s, seconds.
-    double inter_bandwidth, inter_latency; // Of a node.
+    double inter_bandwidth, inter_latency; // The rates of a node.
 };
 
 // Read the file at `path`. False after a report that names what is wrong with it.

@@ -10,8 +10,8 @@
 bool hec_recorded_read(MlirOperation module, struct hec_arena *arena, struct hec_setup *setup);
 void hec_recorded_free(struct hec_setup *setup);
 
-// Rows of each chunk over all that is recorded, [layers][experts]; of each rank for an iteration, the
-// mean, [layers][devices][experts]. Of set `set`.
+// Rows of each chunk of set `set` over all that is recorded, [layers][experts]; of each rank for an iteration, the
+// mean, [layers][devices][experts].
 void hec_recorded_totals(const struct hec_setup *setup, int set, int64_t *rows);
 void hec_recorded_mean(const struct hec_setup *setup, int set, int32_t *forecast);
 

@@ -1,4 +1,4 @@
-// Who computes how many rows, and what rows travel, under the plan that a stage has made.
+// Counts the rows that each device computes, sends and receives under the plan that a stage has made.
 #ifndef HECATE_PASSES_COST_ROWS_H
 #define HECATE_PASSES_COST_ROWS_H
 

@@ -1,5 +1,5 @@
-// What the experts of one set cost in an iteration: rows, chunks, and the computation behind which
-// chunks can travel. From the module, as numbers: the simulation sees no IR.
+// The cost of the experts of one set in an iteration: rows, chunks, and the computation behind which
+// chunks can travel. hec_set_cost holds numbers from the module: the simulation sees no IR.
 #ifndef HECATE_PASSES_COST_SET_COST_H
 #define HECATE_PASSES_COST_SET_COST_H
 
@@ -9,23 +9,23 @@
 
 enum { HEC_SET_NAME = 64 };
 
-// Of one layer of a set, on one device.
+// Costs of one layer of a set, on one device.
 struct hec_set_cost {
     char name[HEC_SET_NAME];
     int32_t experts;
     int64_t layers;          // At least 1.
     int64_t rows, wave_rows; // (token, expert) pairs of one device; room of a wave.
-    int64_t row_bytes;       // Of a row that is sent.
+    int64_t row_bytes;       // A row that is sent.
     int64_t chunk_bytes;     // A chunk's parameters as replicas hold them.
     int64_t grad_bytes;      // A chunk's gradient.
-    int64_t owner_bytes;     // What a chunk takes on its owner: parameters, gradient, states.
+    int64_t owner_bytes;     // A chunk on its owner: parameters, gradient, optimizer states.
     double row_forward_us, row_backward_us; // Computing a row.
     bool
         sends_again; // Backward has all rows sent again and recomputes them, which is in row_backward_us.
     // Computation besides experts: between the start of the layer's parameters and their await;
     // behind reduce; between the start of a re-materialization and its await.
     double window_us, reduce_window_us, rematerialize_window_us;
-    double exact_window_us; // Of policies that plan on exact counts: behind the exchange.
+    double exact_window_us; // For policies that plan on exact counts: behind the exchange.
 };
 
 // Windows of layers but the first, where they have slots of their own: parameters are prefetched while
@@ -43,8 +43,8 @@ static inline double hec_late_window_us(const struct hec_set_cost *cost) {
 // How many of `bytes` each fit over the network of a node, or of the only node, in a time.
 int64_t hec_fitting(const struct hec_machine *machine, double us, int64_t bytes);
 
-// Sets what a program's planner is told, one for all sets: what windows hide is that of the set that hides
-// least, and prices, in picoseconds, are those of the dearest.
+// Sets the prices that a program's planner gets, one for all sets: windows hide as much as those of the set that hides
+// least, and prices, in picoseconds, are those of the dearest set.
 void hec_set_prices(struct hpl_movement *movement, const struct hec_machine *machine,
                     const struct hec_set_cost *set, int count);
 
@@ -57,7 +57,7 @@ struct hec_costs {
     int64_t saved_bytes; // Kept from forward to backward: most of the arena.
 };
 
-// Of all sets.
+// The layers of all sets together.
 static inline int64_t hec_layers_of(const struct hec_costs *costs) {
     int64_t layers = 0;
     for (int i = 0; i < costs->count; i++) layers += costs->set[i].layers;

@@ -8,8 +8,8 @@
 #include "runtime/plan/loads/loads.h"
 #include "runtime/plan/slots.h"
 
-// What is assumed where no loads were recorded: popularity by Zipf's law, a random walk of its
-// logarithm, a preference of each device.
+// The loads assumed without a record: popularity follows Zipf's law, its logarithm takes a random walk,
+// and each device has a preference.
 extern const double hec_assumed_skew, hec_assumed_drift, hec_assumed_bias;
 
 struct hec_setup {
@@ -45,7 +45,7 @@ struct hec_scene hec_setup_scene(const struct hec_setup *setup, int set);
 // last `iterations` of recorded ones.
 int64_t hec_setup_begin(const struct hec_setup *setup, int64_t iterations);
 
-// What replicas of one set take on one device (runtime/plan/slots.h).
+// The memory for replicas of one set on one device (runtime/plan/slots.h).
 struct hpl_slots hec_slots_of(const struct hec_costs *costs, const struct hec_set_cost *set,
                               const struct hpl_policy *policy, int64_t slots, bool rematerialize);
 

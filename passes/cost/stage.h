@@ -1,5 +1,5 @@
-// The planner's episode on loads: what a program would plan for a layer in an iteration. The cost model and the
-// timeline stand on it.
+// The planner's episode on loads: makes the plan that a program would make for a layer in an iteration. The cost model
+// and the timeline stand on it.
 #ifndef HECATE_PASSES_COST_STAGE_H
 #define HECATE_PASSES_COST_STAGE_H
 
@@ -15,8 +15,8 @@ struct hec_stage {
     struct hec_arena arena;
     struct hpl_topology topology;
     struct hpl_episode episode;
-    const struct hpl_plan *placed; // [layers] what a periodic policy has placed
-    int64_t now;                   // What the episode knows came before.
+    const struct hpl_plan *placed; // [layers] the plans of a periodic policy
+    int64_t now;                   // The time of the newest loads that the episode knows.
     struct hpl_plan plan, before;  // The second: before it was calibrated.
     bool calibrated;
     uint32_t *exact; // [devices][experts] the counts planned for

@@ -1,5 +1,5 @@
-// The rows of one route, which distribute-experts puts into waves: what works on them in @forward and in
-// @backward, and what its steps build.
+// The rows of one route, which distribute-experts puts into waves: the operations on them in @forward and in
+// @backward, and the builders that its steps share.
 #ifndef HECATE_PASSES_DISTRIBUTE_ROUTED_H
 #define HECATE_PASSES_DISTRIBUTE_ROUTED_H
 

@@ -1,4 +1,4 @@
-// A binary heap of things with their times. Of equal times the smaller number comes first, so the order does not depend
+// A binary heap of items with their times. Items with equal times leave it by number, so the order does not depend
 // on how the heap was filled.
 #ifndef HECATE_PASSES_TIMELINE_AGENDA_H
 #define HECATE_PASSES_TIMELINE_AGENDA_H
@@ -65,7 +65,7 @@ static inline struct hec_item hec_agenda_take(struct hec_agenda *agenda) {
     return first;
 }
 
-// What `item` holds gets in order, whatever it was in.
+// Makes `item`, in any order, a heap.
 static inline void hec_agenda_order(struct hec_agenda *agenda) {
     for (int32_t i = agenda->count / 2 - 1; i >= 0; i--) hec_agenda_sink(agenda, i);
 }

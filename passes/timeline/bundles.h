@@ -1,8 +1,8 @@
-// Flows in bundles: what network.c, bundles.c and rates.c share. Private to this folder.
+// Flows in bundles: shared by network.c, bundles.c and rates.c. Private to this folder.
 //
 // A flow's rate is what one of its ports, the one that bounds it, gives each of its flows. Flows that two ports can
 // bound, and the same two, are a bundle. It has one rate, found once for all of them, and its first flow to end is the
-// one that has least left, whatever rates will be: each has had the same number of bytes since the bundle began.
+// one that has least left, for any future rates: each has had the same number of bytes since the bundle began.
 //
 // These two ports are the bundle's keys. Flows go through other ports, too; where those can be full they are watched.
 // When one of them bounds flows after all, these get a bundle that has a key there.
@@ -22,7 +22,7 @@ struct hec_flow {
 struct hec_bundle {
     int32_t key[2];       // Ports, the smaller first; key[1] = -1: its flows go through one port.
     int32_t flows;        // With those that have ended and still have their part of ports.
-    double rate;          // Of each; INFINITY: not found yet.
+    double rate;          // The rate of each flow; INFINITY: not found yet.
     double served, since; // Bytes that each has had until then.
     struct hec_agenda ahead; // Flows under way, by what `served` is when they are done.
     int32_t place;           // In hec_network.ends; -1: no flow is under way.
@@ -47,13 +47,13 @@ struct hec_port {
     // While rates are found:
     int64_t round, version; // the round that has reached it last; when it was evaluated;
     bool full;              // it has decided;
-    double left;            // what it has for flows without a rate,
+    double left;            // its rate left for flows without one,
     int32_t open;           // how many these are,
     bool without_key;       // whether some have no key here;
     int32_t listed;         // its place in hec_network.share.
 };
 
-// What a port would give each of its flows that have no rate yet.
+// The rate that a port would give each of its flows that have none yet.
 struct hec_share {
     double rate;
     int32_t port;
@@ -112,7 +112,7 @@ static inline bool hec_is_open(const struct hec_network *network, int32_t bundle
     return network->rate[bundle] < 0;
 }
 
-// What each flow of the bundle has had until now.
+// The bytes that each flow of the bundle has had until now.
 static inline double hec_served(const struct hec_network *network,
                                 const struct hec_bundle *bundle) {
     const double passed = network->now - bundle->since;

@@ -1,9 +1,9 @@
-// What travels between devices, on lanes: on each device the transfers of one lane follow each other, those of
+// Transfers between devices, on lanes: on each device the transfers of one lane follow each other, those of
 // different lanes share the links. A transfer is a set of messages, which may wait for each other; a device's part of
 // it is done when all that it sends and receives has arrived.
 //
-// A message needs both of its devices: it leaves when both have come to the transfer on that lane, and
-// what it waits for has arrived.
+// A message needs both of its devices: it leaves when both have come to the transfer on that lane, and the messages
+// before it have arrived.
 #ifndef HECATE_PASSES_TIMELINE_LANES_H
 #define HECATE_PASSES_TIMELINE_LANES_H
 
@@ -25,22 +25,22 @@ extern const char *const hec_lane_names[HEC_LANES];
 
 struct hec_lanes;
 
-// What all time up to a moment went to, along what was waited for: what a device did itself, and transfers. The
-// sum is that moment.
+// Splits the time up to a moment along the critical path: the computation of devices, and the transfers that they
+// waited for. The parts add up to that moment.
 enum hec_path_own { HEC_PATH_COMPUTE, HEC_PATH_EXPERTS, HEC_PATH_PLAN, HEC_PATH_OWN };
 struct hec_path {
     double own[HEC_PATH_OWN], lane[HEC_LANES];
 };
 
 // Links of the machine, as its settings say: a port in and one out of each device, and of each node where there are
-// several; what goes to another node goes through all four. `sums`: transfers are sums alone (hec_transfer_loads),
+// several. A message to another node goes through all four. `sums`: transfers are sums alone (hec_transfer_loads),
 // whose times are found several times as fast then. Free with hec_lanes_free.
 struct hec_lanes *hec_lanes_create(const struct hec_machine *machine, bool sums);
 void hec_lanes_free(struct hec_lanes *lanes);
 
 // ---- building a transfer
 
-// A new one; `what`, `layer` (-1: none) say what it is, for people. Of static storage.
+// Makes a new transfer; `what`, a string of static storage, and `layer` (-1: none) describe it to people.
 int32_t hec_transfer_new(struct hec_lanes *lanes, enum hec_lane lane, const char *what,
                          int32_t layer);
 
@@ -56,8 +56,8 @@ void hec_transfer_after(struct hec_lanes *lanes, int32_t transfer, int32_t messa
 void hec_transfer_behind(struct hec_lanes *lanes, int32_t transfer, int32_t message,
                          int32_t before);
 
-// What all devices send each other, as sums: [devices] and [nodes] bytes in and out, one stream through each port, of
-// which each device waits for its own and its node's. They start when all have come, `delay` microseconds later.
+// Adds the loads between all devices, as sums: [devices] and [nodes] bytes in and out, one stream through each port.
+// A device waits for its own and its node's streams. They start when all have come, `delay` microseconds later.
 void hec_transfer_loads(struct hec_lanes *lanes, int32_t transfer, const double *sent,
                         const double *got, const double *node_sent, const double *node_got,
                         double delay);
@@ -101,7 +101,7 @@ struct hec_sent {
     double begin, end;
 };
 
-// Who is told of parts and of messages between two devices, as they end. Functions may be NULL.
+// Callbacks for parts and for messages between two devices, as they end. Functions may be NULL.
 struct hec_lanes_watcher {
     void (*part)(void *context, const struct hec_part *part);
     void (*sent)(void *context, const struct hec_sent *sent);

@@ -1,6 +1,6 @@
 // A network of ports with flows that share them: each flow gets its max-min fair part of all ports that it goes
 // through (water-filling: Bertsekas and Gallager, Data Networks, section 6.5.2). A fluid model: no packets, no
-// windows; what a message costs besides its bytes is a delay before its first one.
+// windows. A delay before the first byte stands for the costs of a message besides its bytes.
 //
 // Pure and deterministic: the same calls give the same times.
 #ifndef HECATE_PASSES_TIMELINE_NETWORK_H

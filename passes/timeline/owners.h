@@ -1,4 +1,4 @@
-// Owners, and placements that last: how they change between steps, and what that moves.
+// Changes of owners, and of placements that last, between steps, and the transfers that they cause.
 #ifndef HECATE_PASSES_TIMELINE_OWNERS_H
 #define HECATE_PASSES_TIMELINE_OWNERS_H
 

@@ -1,4 +1,4 @@
-// A simulation under way: what timeline.c and sums.c share. Private to this folder.
+// A simulation under way: shared by timeline.c and sums.c. Private to this folder.
 #ifndef HECATE_PASSES_TIMELINE_RUN_H
 #define HECATE_PASSES_TIMELINE_RUN_H
 
@@ -26,7 +26,7 @@ struct loop {
 struct device {
     double now;
     int at;            // In the script.
-    int64_t iteration; // Of all steps.
+    int64_t iteration; // Counted through all steps.
     struct loop loop[LOOPS];
     int depth;
     int32_t waits; // For a transfer; -1: it does not.
@@ -51,7 +51,7 @@ struct run {
     const struct hec_script *script;
     const struct hpl_policy *policy; // The movement's; NULL where no rows are sent.
     struct hec_lanes *lanes;
-    bool sums_alone; // What travels is sums through ports, no single messages.
+    bool sums_alone; // Transfers are sums through ports, no single messages.
     struct hec_mover mover[HEC_SITES_MAX];
     struct layer *layer[HEC_SITES_MAX]; // [layers]
     int64_t
@@ -70,7 +70,7 @@ struct run {
     struct hec_path *path;                // [steps] to the end
     double *imbalance, *replicas, *cross; // [steps] sums over layers and iterations
     double *moved;                        // [steps] chunks that get new owners
-    struct change change[2];              // Of a step.
+    struct change change[2];              // The last two steps'.
     int64_t changed, changes;             // Iterations before the last change; how many there were.
     double *layer_us; // [hec_timeline_layers] sums over devices and steps but the first
     double plan_us[HEC_SITES_MAX];
@@ -101,15 +101,15 @@ void hec_run_start(struct run *r, int32_t device, int32_t transfer);
 // The device goes on behind this action when its part of the transfer is done.
 void hec_run_wait(struct run *r, int32_t device, int32_t transfer, enum hec_spent why);
 
-// ---- sums.c: what all devices have
+// ---- sums.c: gradients and parameters that every device has
 
-// Gradients are complete: as many bytes as a bucket has start their sum.
+// Counts gradients as complete; those of a whole bucket start their sum.
 void hec_run_dense(struct run *r, int32_t device, const struct hec_action *a);
 
-// dense = shard: starts a gather of parameters, or waits for it.
+// Starts or awaits a gather of parameters, with dense = shard.
 void hec_run_unit(struct run *r, int32_t device, const struct hec_action *a);
 
-// Starts what is left of them, and waits for all.
+// Starts the sums of the remaining gradients, and waits for all sums.
 void hec_run_sums(struct run *r, int32_t device);
 
 // The norm, or the parts of parameters: waits for all devices'.
@@ -124,7 +124,7 @@ bool hec_run_place(struct run *r, int set);
 // Changes owners, if it is time, and waits for what comes with them.
 void hec_run_reshard(struct run *r, int32_t device, const struct hec_action *a);
 
-// When all is done: what changes took, or one would. False: the planner refuses.
+// After the last step: the time of the changes of owners, or of one. False: the planner refuses.
 bool hec_run_owners(struct run *r, const struct hec_step_time *step, struct hec_owners *owners);
 
 #endif

@@ -1,5 +1,5 @@
-// What every device does in a step, as a list: computation, and the places where it starts or needs what travels.
-// All devices run the same list; what differs between them (rows, chunks) is not in it.
+// The list of actions of every device in a step: computation, and the places where it starts or awaits transfers.
+// All devices run the same list; the numbers of rows and chunks, which differ between them, are not in it.
 #ifndef HECATE_PASSES_TIMELINE_SCRIPT_H
 #define HECATE_PASSES_TIMELINE_SCRIPT_H
 
@@ -8,7 +8,7 @@
 
 enum hec_act {
     HEC_ACT_COMPUTE, // us; between HEC_ACT_WAVES and its end: of a full wave, in proportion to rows
-    HEC_ACT_PLAN,    // Of a layer: plans, on the host.
+    HEC_ACT_PLAN,    // Plans a layer, on the host.
     HEC_ACT_GATHER,  // Starts; `again`: by the plan of this iteration, for backward.
     HEC_ACT_PREFETCH,    // Plans and starts what the next layer needs, in the first wave.
     HEC_ACT_EXCHANGE,    // Counts: waits for those of all.
@@ -16,7 +16,7 @@ enum hec_act {
     HEC_ACT_AWAIT,       // Waits for chunks.
     HEC_ACT_WAVES,       // The body up to its end, once for each wave.
     HEC_ACT_OVERWRITTEN, // Likewise, once for each wave but the last in which it stands.
-    HEC_ACT_END,         // Of the last one of these two that is open.
+    HEC_ACT_END,         // The end of the innermost open one of these two.
     HEC_ACT_ROWS, // Sends rows of the wave to where they are computed, and waits for those of others.
     HEC_ACT_RETURN,  // Starts to send results back.
     HEC_ACT_COLLECT, // Waits for results.
@@ -37,22 +37,22 @@ enum { HEC_LABEL = 48 };
 
 struct hec_action {
     enum hec_act act;
-    int set;       // Of hec_costs; -1: none.
+    int set;       // Index in hec_costs; -1: none.
     int32_t layer; // 0 where the set has no layers.
     bool back;     // In backward.
     bool again;
     bool last; // In the last iteration of a step alone.
-    int end;   // Of what is done once for each wave: where it ends.
-    int unit;  // Of HEC_ACT_UNIT and HEC_ACT_UNIT_AWAIT: which gather of the iteration.
+    int end;   // For an action done once for each wave: its end.
+    int unit;  // For HEC_ACT_UNIT and HEC_ACT_UNIT_AWAIT: which gather of the iteration.
     double us;
     int64_t bytes;
-    char label[HEC_LABEL]; // Of computation, for people.
+    char label[HEC_LABEL]; // Names the computation, for people.
 };
 
 struct hec_script {
     struct hec_action *action; // One iteration, forward and backward.
     int count;
-    int64_t iterations; // Of a step.
+    int64_t iterations; // In one step.
     double
         shortened; // How many times as many layers of experts the module has: 1 where it has all.
     bool states;   // dense = states or shard: sums stay in parts.

@@ -19,7 +19,7 @@ struct hec_candidate {
 
 struct hec_search {
     struct hec_setup setup;
-    // What the user fixed.
+    // The user's settings.
     bool uses_overlap, uses_slots; // Whether t and m mean anything to the policy.
     bool fixed_overlap, fixed_slots, fixed_calibrate, fixed_rematerialize;
     int64_t slot_bytes; // placement.memory in bytes; 0: not given so.
@@ -28,10 +28,10 @@ struct hec_search {
     int count;
     int most; // Candidates that are compared; fewer than HEC_CANDIDATES_MAX on a very large cluster.
     struct hec_candidate candidate[HEC_CANDIDATES_MAX];
-    int chosen, second; // Of `candidate`; second -1: there is no other.
+    int chosen, second; // Indices in `candidate`; second -1: there is no other.
 };
 
-// What the user fixed, and what a device has room for.
+// Reads the user's settings, and the memory that a device has for replicas.
 void hec_search_settings(MlirOperation module, struct hec_search *search);
 
 // Decides everything for a module that pass shard goes over, whose options say what comes behind. Memory is of
@@ -45,8 +45,8 @@ bool hec_search_us(const struct hec_setup *setup, const struct hec_script *scrip
                    const struct hpl_movement *movement, double *us);
 
 // The candidates that reports tell of, as the attribute hecate.searched: the chosen one, the runner-up, and for
-// each choice the nearest that differs in it alone. Of a module that has none, or text that is no list of
-// candidates, `count` becomes 0.
+// each choice the nearest that differs in it alone. For a module without the attribute, or with text that is no list
+// of candidates, `count` becomes 0.
 void hec_compared_write(MlirOperation module, const struct hec_search *search);
 void hec_compared_read(MlirOperation module, struct hec_search *search);
 

@@ -9,7 +9,7 @@
 #include "passes/timeline/lanes.h"
 #include "passes/timeline/script.h"
 
-// What a device's time goes to.
+// Uses of a device's time.
 enum hec_spent {
     HEC_SPENT_COMPUTE,   // Outside of experts, the optimizer included.
     HEC_SPENT_EXPERTS,   // On rows.
@@ -29,11 +29,11 @@ struct hec_stretch {
     int32_t device, layer; // Layer -1: of none.
     bool back;
     enum hec_spent spent;
-    const char *label; // Of computation; NULL: of none.
+    const char *label; // Names the computation; NULL: there is none.
     double begin, end;
 };
 
-// Who is told what happens, in the order in which it ends. Functions may be NULL.
+// Callbacks for events, in the order in which these end. Functions may be NULL.
 struct hec_watcher {
     void (*stretch)(void *context, const struct hec_stretch *stretch);
     void (*part)(void *context, const struct hec_lanes *lanes, const struct hec_part *part);
@@ -47,22 +47,22 @@ struct hec_timeline_request {
     const struct hpl_movement *movement; // The setup's, or another one.
     const struct hec_watcher *watcher;   // NULL: nobody.
     int64_t steps;
-    int64_t begins; // The time of the loads to begin with; what lasts is half an interval old then.
+    int64_t begins; // The time of the first loads; lasting placements are half an interval old.
     bool sums; // Rows and chunks as sums through ports, as on many devices: several times as fast.
 };
 
-// Of one step.
+// Times of one step.
 struct hec_step_time {
     double us;                 // From the end of the step before, of the last device.
     double body_us;            // Its part until all gradients are there, of its last iteration.
     double spent[HEC_SPENT];   // Means over devices.
-    double slowest[HEC_SPENT]; // Of the device that waits least.
+    double slowest[HEC_SPENT]; // On the device that waits least.
     double imbalance;          // Mean over layers and iterations.
     double replicas;           // Mean of a layer.
     double cross;              // Part of rows that change node, likewise.
     double moved;              // Chunks with their states, to new owners or copies.
     double exposed;            // Waiting for chunks and gradients, per layer and iteration.
-    struct hec_path path; // What the step's time went to, along what the last device waited for.
+    struct hec_path path;      // Splits the step's time along the critical path to the last device.
 };
 
 // Layers of the set that has most; 0: no experts.
@@ -72,7 +72,7 @@ int64_t hec_timeline_layers(const struct hec_setup *setup);
 struct hec_owners {
     int64_t every;     // Iterations; 0: there are none.
     int64_t changes;   // That the steps had. None: the rest is of one that is simulated by itself.
-    double chunks, us; // Of a change.
+    double chunks, us; // In one change.
     bool loads_are_short; // Shorter than an interval: a change moves less than it would.
     double
         us_of_a_step; // Its part of a mean step: owners change behind the step in which their time has come.

@@ -1,5 +1,5 @@
-// What the experts of one layer make travel in one iteration: chunks by the planner's own schedules, rows by its
-// quotas, as transfers on lanes.
+// Transfers for the experts of one layer in one iteration: chunks by the planner's own schedules, rows by its
+// quotas, on lanes.
 #ifndef HECATE_PASSES_TIMELINE_TRAFFIC_H
 #define HECATE_PASSES_TIMELINE_TRAFFIC_H
 
@@ -19,14 +19,14 @@ struct hec_traffic {
     int64_t waves;
     double *load; // [devices] rows computed
     double *pair; // [devices][devices] rows from and to; NULL: sums alone
-    double *sent, *got, *node_sent, *node_got; // Of all waves.
+    double *sent, *got, *node_sent, *node_got; // Sums over waves.
     double imbalance, cross; // Largest load over the mean; part of rows that change node.
     int32_t replicas;
     // Transfers; -1: there is none. gather: before the gate, added: behind it, again: of both, for backward.
     int32_t exchange, gather, added, again, reduce;
 };
 
-// What was planned for a layer at a time of the loads, and the rows of that: assumed loads come again and again.
+// The plan of a layer at a time of the loads, with its rows, kept since assumed loads repeat.
 struct hec_planned {
     int64_t at, changes; // -1: nothing yet; changes of owners before.
     bool calibrated;
@@ -39,8 +39,8 @@ struct hec_mover {
     struct hec_lanes *lanes;
     const struct hec_set_cost *cost;
     int32_t segments;
-    bool sums;          // Of rows and chunks, through ports: no single messages.
-    int64_t iterations; // Of a step.
+    bool sums;          // Rows and chunks are sums through ports, no single messages.
+    int64_t iterations; // In one step.
     int64_t begins;     // The time of the loads that the first iteration has.
     int32_t *owner;     // [layers][experts] the scene's, which change; NULL: they do not.
     struct hec_scene scene;
@@ -48,9 +48,9 @@ struct hec_mover {
     struct hec_stage stage;
     struct hec_rows rows;
     struct hec_chunks chunks;
-    struct hpl_plan whole, added; // A plan with the owners; what calibration adds.
+    struct hpl_plan whole, added; // A plan with owners; calibration's additions.
     struct hec_planned *planned;  // [layers of the scene][HEC_PLANNED]
-    int64_t changes;              // Of owners, so far.
+    int64_t changes;              // The changes of owners so far.
     struct hpl_schedule schedule;
     struct hpl_work work;
     int32_t *arrival; // [segments][experts][devices] message that brings it, + 1

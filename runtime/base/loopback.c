@@ -19,7 +19,7 @@ enum { CLIENTS = 32, SECONDS = 5, HEAD = 8192 };
 
 struct client {
     int fd;          // -1: nobody.
-    double deadline; // Of what it has to do now: ask, or take the answer.
+    double deadline; // For its question, or else for taking the answer.
     size_t asked;    // Bytes of `head`.
     char *answer;    // Owned; NULL: it has not asked yet.
     size_t at, bytes;

@@ -1,4 +1,4 @@
-// What the commands share: data, a state with parameters, and how a run says that it failed.
+// Shared by the commands: opens data, creates a state with parameters, and reports why a run failed.
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -76,7 +76,7 @@ static bool is_folder(const char *path) {
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-// A folder of several checkpoints, or what names the newest of them, is not one.
+// Refuses a folder of several checkpoints, and the file that names the newest of them.
 static bool check_step(const char *from, struct hrt_error *error) {
     char dir[PATH_MAX];
     const int64_t newest = hrt_folder_newest(from, dir);
@@ -140,7 +140,7 @@ static int64_t entries_of(const struct hrt_run *run, const struct hrt_data *data
     return data ? data->teachers.entries : 0;
 }
 
-// What a rank has of it stays where it fails: all of them give it back together.
+// A rank that fails keeps the memory that it has taken: all ranks free theirs together.
 static bool create_state(const struct hrt_run *run, struct hrt_state *state,
                          const struct hrt_data *data, bool training, struct hrt_error *error) {
     const enum hrt_training trains = training ? hrt_run_trains(run) : HRT_NO_TRAINING;

@@ -20,7 +20,7 @@ static bool open_data(const struct hrt_run *run, struct hrt_data *data, struct h
                     100 * data->held_out, data->positions + 1);
 }
 
-// What --write-teacher is of: the validation data has to be one whole file.
+// Opens the file of --write-teacher. It needs validation data that is one whole file.
 static bool form_teacher(const struct hrt_run *run, const struct hrt_data *data,
                          struct hrt_teacher_file *said, struct hrt_error *error) {
     const struct hrt_arguments *a = run->arguments;
@@ -54,7 +54,7 @@ static bool run_through(const struct hrt_run *run, struct hrt_data *data, struct
     return hrt_outputs_close(&outputs, state, done, error) && done;
 }
 
-// What is against a teacher says nothing without one.
+// Without teacher entries a loss against a teacher is unknown.
 static bool is_known(const struct hrt_loss *loss, const struct hrt_data *data) {
     return !loss->teacher || data->teachers.entries > 0;
 }
@@ -94,7 +94,7 @@ static bool evaluate(const struct hrt_run *run, struct hrt_data *data, struct hr
         return false;
     struct hrt_validation validation;
     if (!run_through(run, data, state, &validation, error)) return false;
-    double sum = validation.loss; // Of sums over ranks: all of them find it.
+    double sum = validation.loss; // The same on all ranks: a sum over them.
     for (int i = 0; i < run->program->losses; i++) sum += validation.named[i];
     if (!isfinite(sum)) {
         hrt_fail(error, "the validation loss is not finite (%g)", sum);

@@ -1,4 +1,4 @@
-// info: what was compiled, what it takes, what can be set.
+// info: prints the program's model, its memory, and its settings.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// links: what the links of a job carry, for cluster.link.measured.
+// links: measures the rates of a job's links, for cluster.link.measured.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

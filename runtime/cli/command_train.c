@@ -45,12 +45,12 @@ struct job {
     double peak;                        // FLOP/s of this rank, where there is a log; 0: not known.
     struct hrt_step_report first, last; // Steps taken.
     int64_t skipped;                    // Steps.
-    double seconds, evaluating;         // Of training, without evaluations; of these.
+    double seconds, evaluating;         // Training time without evaluations; their time.
     struct hrt_collapse collapse;
 };
 
-// What asks a run to stop after the step that it is in, as signals do. SIGPIPE stands for standard output that nobody
-// reads any more: it is seen when a line is written.
+// Signals that stop a run after its current step. SIGPIPE means that nobody reads standard output
+// any more: the run notices it when it writes a line.
 static const struct stop {
     int number;
     const char *name;
@@ -88,14 +88,14 @@ static void watch_signals(bool leads) {
     sigaction(SIGUSR1, &action, NULL);
 }
 
-// Of a run whose end leaves nothing behind.
+// Warns of a run that leaves no file behind.
 static void print_what_is_kept(const struct job *job) {
     const struct hrt_arguments *arguments = job->run->arguments;
     if (arguments->save || job->saves.to.dir || arguments->pretend) return;
     printf("keeping: nothing (--save FILE keeps the parameters, --checkpoint DIR the run)\n");
 }
 
-// What --route and --record ask for; the trainer knows how many sequences a step has.
+// Opens the files of --route and --record; the trainer knows how many sequences a step has.
 static bool open_route(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
     const struct json_t *facts = job->saves.from.facts;
@@ -118,7 +118,7 @@ static bool open_route(struct job *job, struct hrt_error *error) {
                           job->state.arena, error);
 }
 
-// What --profile and --trace ask for.
+// Opens the files of --profile and --trace.
 static bool open_profile(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
     const struct hrt_profile_request request = {
@@ -130,7 +130,7 @@ static bool open_profile(struct job *job, struct hrt_error *error) {
                             &job->state.device, error);
 }
 
-// What --pretend asks for.
+// Starts --pretend.
 static bool start_pretending(struct job *job, struct hrt_error *error) {
     const struct hrt_arguments *arguments = job->run->arguments;
     if (!arguments->pretend) return true;
@@ -147,7 +147,7 @@ static bool leads(const struct hrt_run *run) {
     return run->comm->rank == 0;
 }
 
-// What a rank can do without the others, before it takes memory.
+// Opens the inputs of one rank, before it takes memory and without the others.
 static bool open_inputs(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
     const char *save = run->arguments->save;
@@ -163,7 +163,7 @@ static bool open_inputs(struct job *job, struct hrt_error *error) {
     return true;
 }
 
-// What --tensorboard and --metrics ask for, of the rank that leads.
+// Opens the files of --tensorboard and --metrics, on the rank that leads.
 static bool open_watchers(struct job *job, struct hrt_error *error) {
     const struct hrt_arguments *arguments = job->run->arguments;
     if (!leads(job->run)) return true;
@@ -171,7 +171,7 @@ static bool open_watchers(struct job *job, struct hrt_error *error) {
            hrt_log_metrics_open(&job->metrics, (int)arguments->metrics, error);
 }
 
-// What the run is, and whether that is what it goes on from.
+// Plans the run, and compares it with the checkpoint that it resumes.
 static bool plan(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
     return hrt_trainer_plan(&job->trainer, run->program, job->config, run->comm, &job->data,
@@ -227,7 +227,7 @@ static bool evaluate(struct job *job, struct hrt_step_report *step, struct hrt_e
     return true;
 }
 
-// What only watches ends no run: it is told once, and the run goes on without it.
+// Watching ends no run: a failure is reported once, and the run goes on without it.
 static void go_on_without(const struct job *job, const struct hrt_error *lost) {
     hrt_warn(job->run->program->name, "%s; the run goes on without it", lost->text);
 }
@@ -384,7 +384,7 @@ static bool is_stopped(struct job *job) {
         stop_signal = stops[i].number;
         return true;
     }
-    return false; // Whatever has come meanwhile: the others do not know of it.
+    return false; // Even if one has come meanwhile: the others do not know of it.
 }
 
 // A step, and the checkpoint that is due after it.
@@ -422,7 +422,7 @@ static bool train(struct job *job, struct hrt_error *error) {
     hrt_opening_data(&job->data);
     print_what_is_kept(job);
     hrt_opening_run(trainer);
-    // A launcher gives ranks a terminal of its own, whatever its output goes to.
+    // A launcher gives ranks a terminal of its own, even where it redirects their output.
     hrt_log_progress_start(&job->progress, stdout, job->config->train_steps, job->config->log_every,
                            program->loads > 0, trainer->comm->size == 1);
     begin_log(job);
@@ -433,8 +433,7 @@ static bool train(struct job *job, struct hrt_error *error) {
     bool done = true;
     for (int64_t i = job->last.step; done && i < job->config->train_steps && !is_stopped(job); i++)
         done = take_and_save(job, i, error);
-    struct hrt_error
-        second; // What is left of steps that were asked for is told whatever ended the run.
+    struct hrt_error second; // Remaining reports are printed, even if the run failed.
     done = tell_all_but(job, 0, done ? error : &second) && done;
     job->seconds = hrt_now() - start - job->evaluating;
     hrt_comm_be_patient(trainer->comm, true);

@@ -13,8 +13,8 @@
 
 // How long all threads together wait for cores, of the time. Other work makes it most of the time, housekeeping of the
 // system a thousandth; threads that sleep and are woken thousands of times a second wait for some percent even alone, so
-// that they go back to spinning at a higher share. Quiet must last: what comes in bursts would else be met spinning
-// each time.
+// that they go back to spinning at a higher share. The machine must be quiet for a while: spinning threads would else
+// meet each further burst of other work.
 enum {
     PERIOD_MS = 50,
     SPINNING_PERCENT = 10,

@@ -44,7 +44,7 @@ static void add_text(json_t *settings, const char *key, const char *format, ...)
     json_object_set_new(settings, key, json_string(text));
 }
 
-// What follows from several settings, or from what a program runs on.
+// Adds values that depend on several settings, or on the machine.
 static void add_resolved(json_t *settings, const struct hrt_trainer *trainer) {
     const struct hrt_config *config = trainer->config;
     const struct hrt_program *program = trainer->program;
@@ -92,7 +92,7 @@ static json_t *data_of(const struct hrt_data *data, int sharing) {
     return files;
 }
 
-// Of the training files.
+// The teacher files of the training files.
 static json_t *teachers_of(const struct hrt_data *data) {
     const struct hrt_teachers *teachers = &data->teachers;
     json_t *files = json_array();
@@ -105,7 +105,7 @@ static json_t *teachers_of(const struct hrt_data *data) {
     return files;
 }
 
-// What --route says; of a file its content, not its name.
+// The value of --route; a file is known by its content, not its name.
 static json_t *route_of(const char *route) {
     const char *file = route ? strchr(route, ':') : NULL;
     char content[HRT_CONTENT_TEXT] = "cannot be read";

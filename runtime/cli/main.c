@@ -77,8 +77,8 @@ static bool has_others(const struct hrt_program *program) {
     return program->world && hrt_world_find(&world, &ignored) && world.size > 1;
 }
 
-// Joins the ranks, those too that cannot run (`sound` false): so one that was started differently is told from
-// all others, and nobody waits for it. Only rank 0 is heard: what the others would print goes nowhere.
+// Joins the ranks, including those that cannot run (`sound` false): all others see a rank that was started differently,
+// and nobody waits for it. Only rank 0 prints: the others' output is discarded.
 static bool join(const struct hrt_run *run, int argc, char **argv, bool sound,
                  struct hrt_error *error) {
     const struct hrt_program *program = run->program;

@@ -108,7 +108,7 @@ static bool set_binding(void) {
     return set("OMP_PROC_BIND", "true", other);
 }
 
-// What one process spins. OpenMP's own unit; some tenths of a millisecond.
+// Iterations for which one process spins, OpenMP's own unit; some tenths of a millisecond.
 static const char spins[] = "30000";
 
 bool hrt_openmp_spins(void) {

@@ -54,7 +54,7 @@ static bool add_inputs(struct listing *list, const struct hrt_arguments *a) {
            add_texts(list, "--teacher", &a->config.data_teacher);
 }
 
-// What may also be one of the process's own descriptors (/dev/stdout).
+// Adds a file that may also be one of the process's own descriptors (/dev/stdout).
 static bool add_stream(struct listing *list, const char *role, const char *path) {
     return !path || hf_is_own(path) || add(list, HF_WRITTEN, role, path);
 }

@@ -72,14 +72,14 @@ bool hrt_content_text(char text[HRT_CONTENT_TEXT], int fd, int files) {
     return read;
 }
 
-// What can be said of an open file.
+// Describes the content of an open file.
 static void describe(struct facts *facts, int fd, int files) {
     char text[HRT_CONTENT_TEXT];
     const bool read = hrt_content_text(text, fd, files);
     fprintf(facts->out, "%s%s", read ? "has " : "", text);
 }
 
-// What it is called is compared with the command line.
+// Adds the content of a file. Its name is compared with the command line.
 static void add_path(struct facts *facts, const char *name, const char *path) {
     if (!path) return;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -93,7 +93,7 @@ static void add_path(struct facts *facts, const char *name, const char *path) {
     if (fd >= 0) close(fd);
 }
 
-// A file, or what a folder of weights begins with.
+// Adds a file, or the first file in a folder of weights.
 static void add_load(struct facts *facts, const char *path) {
     static const char *const names[] = {"config.json", "model.safetensors",
                                         "model.safetensors.index.json"};
@@ -105,7 +105,7 @@ static void add_load(struct facts *facts, const char *path) {
     }
 }
 
-// One of `files` that are open: its path, and what stands in it.
+// Adds one of `files` that are open: its path and its content.
 static void add_open_file(struct facts *facts, const char *what, int number, const char *path,
                           int fd, int files) {
     char text[64];

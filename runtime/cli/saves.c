@@ -106,7 +106,7 @@ static void remove_old(const struct hrt_saves *saves) {
     free(step);
 }
 
-// Of what steps change while a checkpoint is written. Values of a device with separate memory have been copied by then.
+// Copies of tensors that steps change while a checkpoint is written. Values on a device with separate memory need none.
 static bool reserve_copies(struct hrt_saves *saves, struct hrt_error *error) {
     const struct hrt_program *program = saves->run->program;
     const int64_t most = saves->run->arguments->config.checkpoint_memory;

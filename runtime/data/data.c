@@ -11,7 +11,7 @@
 
 #include "runtime/base/random.h"
 
-static const double share_held_out = 0.05; // Of a training file, where no validation data is given.
+static const double share_held_out = 0.05; // Part of a training file, without validation data.
 
 static bool add_file(struct hrt_data *data, const char *path,
                      const struct hrt_data_request *request, struct hrt_error *error) {
@@ -56,7 +56,7 @@ static bool add_matching(struct hrt_data *data, const char *pattern, const glob_
                     pattern, data->positions + 1);
 }
 
-// A pattern that names an existing file is that file, whatever characters it has.
+// A pattern that names an existing file means that file, even if it has wildcards.
 static bool add_files(struct hrt_data *data, const char *pattern,
                       const struct hrt_data_request *request, struct hrt_error *error) {
     if (!strpbrk(pattern, "*?[") || access(pattern, F_OK) == 0)

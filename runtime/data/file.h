@@ -21,7 +21,7 @@ enum hrt_data_format { HEC_LIST_DATA_FORMAT(HRT_ENUM, HRT_COMMA) }; // data.form
 #undef HRT_ENUM
 #undef HRT_COMMA
 
-// What the first bytes of a file say that it is, where that is neither text nor tokens, and what to do with it:
+// The format that the first bytes of a file announce, where that is neither text nor tokens, and the remedy:
 // "compressed by gzip: gunzip it first". NULL: nothing of the kind. HRT_DATA_HEAD bytes are enough, and there may be
 // fewer.
 enum { HRT_DATA_HEAD = 16 };
@@ -36,9 +36,9 @@ struct hrt_data_file {
 };
 
 // Opens `path` and looks whether its tokens lie in [0, vocabulary): where they could be larger, by what the record
-// beside it says of the largest (FILE.json, of hecate-data), or else by 16 MiB of them at most, in pieces from the
-// first to the last. Opening takes as long for any amount of tokens; what is read later is looked at then. False:
-// `error` says what is wrong; nothing stays open.
+// beside it gives as the largest (FILE.json, of hecate-data), or else by 16 MiB of them at most, in pieces from the
+// first to the last. Opening takes as long for any amount of tokens; the rest is checked when it is read. False:
+// `error` tells the reason; nothing stays open.
 bool hrt_data_file_open(struct hrt_data_file *file, const char *path, enum hrt_data_format format,
                         int64_t vocabulary, struct hrt_error *error);
 

@@ -27,7 +27,7 @@ void hrt_data_mask_sequence(const struct hrt_mask *mask, struct hrt_stream strea
     const uint64_t first = sequence * (uint64_t)mask->positions;
     int64_t missing = hrt_data_mask_targets(mask);
     for (int64_t t = 0; t < mask->positions; t++) {
-        // Of the positions left, `missing` are still to be chosen: every choice is as likely.
+        // `missing` positions are still to be chosen among those left: every choice is as likely.
         const uint64_t at = (first + (uint64_t)t) * DRAWS, left = (uint64_t)(mask->positions - t);
         const bool chosen = hrt_draw_below(stream, at + CHOICE, left) < (uint64_t)missing;
         targets[t] = chosen ? ids[t] : -1;

@@ -28,7 +28,7 @@ static bool add_file(struct hrt_teachers *teachers, const char *path, int64_t vo
     return check_entries(teachers, error);
 }
 
-// A pattern that names an existing file is that file, whatever characters it has.
+// A pattern that names an existing file means that file, even if it has wildcards.
 static bool add_files(struct hrt_teachers *teachers, const char *pattern, int64_t vocabulary,
                       struct hrt_error *error) {
     if (!strpbrk(pattern, "*?[") || access(pattern, F_OK) == 0)

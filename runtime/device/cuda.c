@@ -43,7 +43,7 @@ static void check(struct hrt_device *device, const char *what, cudaError_t error
     exit(HRT_EXIT_FAILED); // Nobody else waits.
 }
 
-enum { LOOKS = 100 }; // Of the host at the stream, between two looks at others.
+enum { LOOKS = 100 }; // The host polls its stream so often between two looks at others.
 
 // ---- opening
 
@@ -65,7 +65,7 @@ static bool open_lane(struct hkc_lane *lane, int number, struct hrt_error *error
     return true;
 }
 
-// What `own` of a device is.
+// The device's `own`.
 struct gpu {
     int number;
     cudaEvent_t mark[HRT_MARKS];
@@ -92,7 +92,7 @@ static void close_marks(struct gpu *gpu) {
 bool hkc_library_open(struct hkc_lane *lane, const char *path, char *why, size_t why_bytes)
     __attribute__((weak));
 
-// What HECATE_PRODUCTS asks for.
+// Opens the library that HECATE_PRODUCTS names.
 static bool open_library(struct hkc_lane *lane, struct hrt_error *error) {
     const char *path = getenv("HECATE_PRODUCTS");
     char why[256];
@@ -168,7 +168,7 @@ static bool open_gpu(struct hrt_device *device, struct hrt_error *error) {
 
 void hkc_library_name(char *text, size_t bytes) __attribute__((weak));
 
-// Of the GPU that this process would take; or what is missing.
+// Describes the GPU that this process would take, or the part that is missing.
 static void describe_gpu(char *text, size_t bytes) {
     char library[48] = "", name[64];
     struct hrt_error error = {0};

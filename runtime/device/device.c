@@ -1,4 +1,4 @@
-// What all devices have in common: opening, and waiting, which is counted.
+// Shared by all devices: opening, and waiting, which is counted.
 #include "runtime/device/device.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-// Which GPU a process takes, and what is missing where it gets none.
+// Chooses the GPU of a process, or names the part that is missing.
 #include "runtime/device/gpu.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
-// Whether ranks decide alike. Each hashes what it decides: plans ahead of the iteration that needs them,
-// what calibration and quotas make of exact counts, new owners. The hash travels with the next counts, so
+// Checks that ranks decide alike. Each hashes its decisions: plans ahead of the iteration that needs them,
+// the results of calibration and quotas from exact counts, new owners. The hash travels with the next counts, so
 // plans made of forecasts are compared before any chunk of them moves, without a message of their own.
 // Owners are compared by an exchange of their own, before states move; so are plans where no counts were
 // exchanged since: the first ones, those behind new owners, and all of them where one layer is all that
-// moves. What follows from exact counts is sent as soon as it is decided, and compared by whatever moves next:
+// moves. Decisions from exact counts are sent as soon as they are made, and compared by the next transfer:
 // replicas that calibration adds, or rows. So nobody waits for an answer between the counts and the rows.
 #define _GNU_SOURCE // The program's name.
 #include <errno.h>
@@ -105,7 +105,7 @@ void hrt_agreement_destroy(struct hrt_fssdp *fssdp) {
 void hrt_decide(struct hrt_fssdp *fssdp, struct hrt_decision decision) {
     struct hrt_agreement *agreement = &fssdp->agreement;
     struct hrt_experts *experts = fssdp->state->experts;
-    hrt_experts_agree(experts); // What is on its way does not have this decision.
+    hrt_experts_agree(experts); // The counts in flight do not have this decision.
     const int64_t compared = hrt_experts_compared(experts);
     if (agreement->compared != compared) agreement->count = 0; // They were alike.
     agreement->compared = compared;

@@ -144,7 +144,7 @@ static void move_batch(struct way *way, int64_t begin, int64_t end) {
     }
 }
 
-// What is being saved of chunks that leave is theirs of before. The optimizer has asked, too, but not in a step that is skipped.
+// Chunks that leave are saved with their old values. The optimizer has asked for that, too, but not in a skipped step.
 static void keep_for_saving(const struct way *way) {
     const struct hrt_state *state = way->fssdp->state;
     const struct hrt_set *set = way->fssdp->set[way->set].set;

@@ -1,4 +1,4 @@
-// What is known of a layer's chunks: who owns them, and where they lie on this rank.
+// Answers questions about a layer's chunks: their owners, and their addresses on this rank.
 #define _GNU_SOURCE // The program's name.
 #include <errno.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 // A capacity over groups of sequences: which top-k choices stay, as if one rank had them all.
 //
-// Of each group an expert keeps the top-k choices that moe.limit keeps on one rank, whose tokens are those of rank
-// 0, then those of rank 1, and so on. A group that lies on one rank is that rank's matter. Of others the
-// counts of all ranks tell, by position; by weight, the ranks look for the weight that just stays, a
+// An expert keeps from each group the top-k choices that moe.limit would keep on one rank with the tokens of rank
+// 0, then those of rank 1, and so on. A rank decides alone on a group that lies on it. For others the counts
+// of all ranks decide, by position; by weight, the ranks look for the smallest weight that stays, a
 // digit at a time from the top: they add up how many top-k choices of an expert have each digit, so that only
-// counts travel, whatever the router does.
+// counts travel, for any router.
 #include "runtime/experts/experts.h"
 
 #include <assert.h>
@@ -30,7 +30,7 @@ struct drop {
     int64_t *room;   // [experts]
 };
 
-// A whole number that orders weights as they are; what is not positive, and NaN, is 0.
+// A whole number that orders weights as they are. NaN, zero and negative weights become 0.
 static uint64_t order_of(const struct drop *drop, int64_t pair) {
     if (drop->experts->shape.element == sizeof(float)) {
         const float weight = ((const float *)drop->weights)[pair];
@@ -148,7 +148,7 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most) {
     return value < least ? least : value > most ? most : value;
 }
 
-// Of groups that lie each on one rank, on a device with separate memory; the next route of the layer sorts anew.
+// Drops in groups that lie each on one rank, on a device with separate memory; the layer's next route sorts anew.
 static void drop_there(struct hrt_experts *experts, struct hrt_experts_layer *layer, int32_t *kept,
                        const int32_t *ids, const void *weights, int64_t own, int64_t tokens,
                        int64_t group, double capacity, enum hk_drop rule) {

@@ -6,7 +6,7 @@
 #include "runtime/experts/layer.h"
 #include "runtime/plan/share.h"
 
-// Of what is said: the compared word comes first.
+// Elements of the compared word, which comes first in a message.
 enum { WORD = sizeof(uint64_t) / sizeof(uint32_t) };
 
 void hrt_sort_pairs(struct hrt_experts *experts, struct hrt_experts_layer *layer, int32_t *first,

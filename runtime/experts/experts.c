@@ -112,7 +112,7 @@ static struct largest largest_of(const struct hrt_experts_shape *shape, int rank
     return most;
 }
 
-// Of a device with separate memory alone.
+// Only for a device with separate memory.
 static void lay_out_copies(struct blocks *blocks, struct hrt_experts *experts,
                            const struct hrt_experts_shape *shape, const struct largest *most) {
     struct carve *both = &blocks->both, *there = &blocks->there;
@@ -131,7 +131,7 @@ static void lay_out_copies(struct blocks *blocks, struct hrt_experts *experts,
     experts->copies.kept_slot = take(there, most->pairs, sizeof(int32_t));
 }
 
-// What counts and quotas pass through.
+// Lays out the arrays that counts and quotas pass through.
 static void lay_out_counts(struct carve *here, struct hrt_experts *experts,
                            const struct hrt_experts_shape *shape, const struct largest *most,
                            int ranks) {
@@ -152,7 +152,7 @@ static void lay_out_counts(struct carve *here, struct hrt_experts *experts,
     experts->room = take(here, most->experts, sizeof *experts->room);
 }
 
-// What all sets and layers share, as large as the largest needs it.
+// Lays out the arrays that all sets and layers share, as large as the largest needs.
 static void lay_out_wave(struct blocks *blocks, struct hrt_experts *experts,
                          const struct hrt_experts_shape *shape, int ranks) {
     const struct largest most = largest_of(shape, ranks);

@@ -1,4 +1,4 @@
-// Which tokens of an iteration are this rank's, and what experts get of the top-k choices of a group.
+// Finds this rank's tokens in an iteration, and the fractions of a group's top-k choices that experts get.
 #include "kernels/fractions/fractions.h"
 
 #include <assert.h>
@@ -62,7 +62,7 @@ static void divide(const struct hrt_experts *experts, void *fractions, int64_t s
     }
 }
 
-// Of groups that lie each on one rank.
+// For groups that lie each on one rank.
 static void find_alone(struct hrt_experts *experts, const struct hrt_experts_set *of,
                        void *fractions, const int32_t *ids, int64_t sequences, int64_t positions,
                        int64_t group) {

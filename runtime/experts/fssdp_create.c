@@ -86,7 +86,7 @@ static void cut(struct hrt_piece *piece, int count, enum hrt_chunk_kind kind, si
 
 // ---- creation
 
-// Slots of a kind for `layers` layers. What nobody touches of them takes no memory.
+// Reserves slots of a kind for `layers` layers. Untouched slots take no memory.
 static bool reserve(const struct hrt_fssdp *fssdp, struct hrt_moving_set *set,
                     enum hrt_chunk_kind kind, int64_t layers) {
     struct hrt_device *device = &fssdp->state->device;
@@ -151,7 +151,7 @@ static bool create_layers(struct hrt_fssdp *fssdp, struct hrt_moving_set *set, i
     return created;
 }
 
-// What travels of a chunk's parameters is what GEMMs read: the rounded copies where there are some,
+// Transfers carry the parameters of a chunk as GEMMs read them: the rounded copies where there are some,
 // and the parameters that have none.
 static bool create_pieces(struct hrt_fssdp *fssdp, struct hrt_moving_set *set, int index) {
     const struct hrt_program *program = fssdp->program;

@@ -55,8 +55,8 @@ void hrt_move_start(struct hrt_fssdp *fssdp, struct hrt_move *move,
     move->mark = hrt_submit(fssdp->comm, lane[move->kind], &move->steps);
 }
 
-// What this rank waited since `from`: for ranks that had not begun, and for the transfer. Its end says
-// that all who send to it have.
+// Counts the time that this rank waited since `from`: for ranks that had not begun, and for the transfer. A complete
+// transfer proves that all its senders have begun.
 static void count_wait(struct hrt_fssdp *fssdp, const struct hrt_move *move, int64_t from) {
     const int64_t now = hk_clock(), heard = move->steps.heard;
     const int64_t late = heard > from ? heard - from : 0;

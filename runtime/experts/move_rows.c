@@ -1,7 +1,7 @@
 // Rows on their way: out to the ranks that hold their experts, and home again.
 //
 // A message to a rank holds the rows for it one behind the other, each followed by its gate weight
-// (or that weight's gradient) where it has one. What stays on the rank is copied in place at once.
+// (or that weight's gradient) where it has one. Rows that stay on the rank are copied in place at once.
 #include <string.h>
 
 #include "kernels/copy_rows/copy_rows.h"

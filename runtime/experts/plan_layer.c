@@ -121,7 +121,7 @@ void hrt_plan(struct hrt_fssdp *fssdp, int set, int64_t at) {
     struct hrt_moving_set *moving = &fssdp->set[set];
     struct hrt_moving_layer *layer = &moving->layer[at];
     if (layer->prefetched) return;
-    hrt_release_params(fssdp, set, at); // Of an evaluation, which has no backward to do it.
+    hrt_release_params(fssdp, set, at); // An evaluation has no backward that would release them.
     layer->used = 0;
     memset(layer->slot, -1, (size_t)moving->set->experts * sizeof *layer->slot);
     place(fssdp, set, at);
@@ -178,8 +178,8 @@ void hrt_calibrate(struct hrt_fssdp *fssdp, int set, int64_t at) {
 
 // ---- rows
 
-// Shares of holders, which quotas follow from; and once in an iteration the counts are seen. What was decided by
-// exact counts, this and the plan before, is all said: the others may hear it.
+// Finds the shares of holders, from which quotas follow, and records the counts once in an iteration. All decisions by
+// exact counts, in this plan and the one before, are hashed by then: the others may compare them.
 static void begin_division(struct hrt_fssdp *fssdp, int set, int64_t at,
                            const struct hpl_plan *plan, const struct hpl_loads *loads) {
     struct hpl_episode *episode = &fssdp->set[set].episode;

@@ -49,7 +49,7 @@ static struct tables tables_of(const struct hrt_fssdp *fssdp, int set, int64_t l
     return tables;
 }
 
-// What is there already is not written: kernels that a device has yet to run read it.
+// An entry that is there already is not written: kernels that a device has yet to run read it.
 static void put(char **entry, char *chunk) {
     if (*entry != chunk) *entry = chunk;
 }

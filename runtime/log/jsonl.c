@@ -51,7 +51,7 @@ static double time_of_day(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-// What differs from run to run.
+// The numbers that differ from run to run.
 static json_t *watch_of(const struct hrt_step_report *step) {
     const struct hrt_watch_sums *sums = &step->watched;
     json_t *watch = json_pack("{s:f s:f s:f s:f}", "time", time_of_day(), "left_s", step->left,

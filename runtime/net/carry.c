@@ -1,7 +1,7 @@
 // From a transfer schedule to the steps of one rank.
 //
-// Of the transfers that are left, the first one in the schedule's order can always go on, as no transfer waits for
-// a later one. Bounded staging does not change that, since receives take their room in the same order.
+// The first remaining transfer in the schedule's order can always go on, as no transfer waits for a later one.
+// Bounded staging does not change that, since receives take their room in the same order.
 #include <assert.h>
 #include <string.h>
 
@@ -63,7 +63,7 @@ static void greet(struct making *making) {
     }
 }
 
-// What arrives is received beside and added to `to`; the place is used again once it has been added.
+// Data is received beside `to` and then added; the place is used again once it has been added.
 static int32_t receive_and_add(struct making *making, int32_t peer, char *to, size_t bytes,
                                int32_t before) {
     const struct hrt_carry *carry = making->carry;

@@ -38,7 +38,7 @@ static bool one_machine(const struct hrt_comm *comm) {
     return true;
 }
 
-// What a rank says of itself makes it return NULL, and the others follow it.
+// False if this rank's HECATE_TRANSPORT is unknown, or differs from other ranks'; a rank without a fault follows.
 static bool check_asked(const struct hrt_comm *comm, const int64_t *ranks_asking,
                         struct hrt_error *error) {
     const enum asked asked = asked_for();

@@ -23,7 +23,7 @@ struct hrt_door {
     size_t bytes;
     hrt_door_welcome *welcome;
     void *context;
-    int64_t silent; // Who has gone, or had to, before it had said all.
+    int64_t silent; // Visitors that left, or were put out, before their message was complete.
     struct hrt_address last;
     struct guest guest[HRT_DOOR_ROOM];
     char said[]; // [HRT_DOOR_ROOM + 1][bytes], the last of the visitor.
@@ -49,7 +49,7 @@ static bool is_older(const struct guest *a, const struct guest *b) {
     return a->since < b->since;
 }
 
-// Of all places: who goes when one is needed.
+// Chooses, among all places, the guest that leaves when one is needed.
 static struct guest *find_crowder(struct hrt_door *door) {
     struct guest *found = NULL;
     int most = 0;

@@ -1,7 +1,7 @@
 // Signs of life. Every rank tells the next one every second that it lives, and listens to the one
 // before it: a rank that hangs, or whose machine or network is gone, is noticed by its neighbour
 // whether or not anybody waits for it. A thread of its own does this, so a rank may compute for as
-// long as it likes. Whoever finds a rank lost raises an alarm that all others follow and pass on, so that the job
+// long as it likes. A rank that finds another one lost raises an alarm that all others follow and pass on, so the job
 // ends without the launcher's help. A rank that misses its neighbour asks the others first: if none answers, it is the
 // one that is lost.
 //
@@ -39,7 +39,7 @@ static void hear(struct hrt_net_heart *heart) {
     }
 }
 
-// True: said. False: what was said before is still under way.
+// False: the message before is still under way.
 static bool say(struct hrt_net_heart *heart, int32_t what) {
     return heart->own->wire->tell(heart->own, heart->next, HRT_NOTE_SIGN, what);
 }
@@ -54,7 +54,7 @@ static void follow(struct hrt_net_heart *heart) {
 
 // ---- whom a rank waits for
 
-// Of a lane: whom its own list waits for; else whom this rank waits for, and so has not come to that list.
+// The rank that lane `asked` waits for; if it waits for none, the rank that this one waits for elsewhere.
 static int32_t awaits(const struct hrt_net *own, int32_t asked) {
     const int peer = asked > 0 ? atomic_load(&own->lane[asked - 1].awaited) : -1;
     return peer >= 0 ? asked * own->size + peer : atomic_load(&own->awaits);

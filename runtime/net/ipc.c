@@ -132,14 +132,14 @@ static bool is_message(const struct hrt_step *step) {
     return step->kind == HRT_SEND || step->kind == HRT_RECV;
 }
 
-// Puts each copy and add behind the last message that it waits for, whatever stands between them in the list: a copy that
-// is to be sent must not stand behind what others send only then. Afterwards `pieces` is the first of those behind a message,
+// Puts each copy and add behind the last message that it waits for, and no later in the list: a copy for another rank
+// must not wait for data that others send only after it. Afterwards `pieces` is the first of those behind a message,
 // and the next one behind the same message, steps->head the first that waits for none; `done` says that a step of the
 // other stream follows.
 static void sort(struct hrt_steps *steps) {
     for (int32_t i = 0; i < steps->count; i++) {
         struct hrt_step *step = &steps->step[i];
-        size_t last = 0; // Of the messages that it waits for, counted from 1.
+        size_t last = 0; // Number, from 1, of the last message that it waits for.
         for (int k = 0; k < 2; k++) {
             if (step->after[k] < 0) continue;
             struct hrt_step *before = &steps->step[step->after[k]];

@@ -1,5 +1,5 @@
-// What ranks of one machine show each other: each the memory of its GPU that others write to, by a handle of CUDA IPC, and
-// all one piece of the machine's memory for words, which their GPUs reach, too.
+// The memory that ranks of one machine share: each lets others write to memory of its GPU, by a handle of CUDA IPC, and
+// all map one piece of the machine's memory for words, which their GPUs reach, too.
 #define _GNU_SOURCE // The program's name.
 #include "runtime/net/ipc.h"
 
@@ -304,7 +304,7 @@ static void part_lane(struct hrt_ipc_lane *lane, int ranks) {
     if (lane->begun) cudaEventDestroy(lane->begun);
 }
 
-// What others still copy from or to goes last.
+// Memory that others may still copy from or to goes last.
 void hrt_ipc_part(struct hrt_ipc *ipc) {
     const int ranks = ipc->comm->size;
     for (int i = 0; i < HRT_LANES; i++) {

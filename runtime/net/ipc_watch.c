@@ -1,4 +1,4 @@
-// What a host sees of the pieces under way while it waits: other ones than it expects, and ranks that do not come.
+// The host watches the pieces under way while it waits: it finds unexpected ones, and ranks that do not come.
 #include "runtime/net/ipc.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ static bool next_token(const struct hrt_ipc_end *end, uint32_t *there, uint32_t 
     return load(&end->words->taken) == taken;
 }
 
-// Of the same turn of the place, but not the same.
+// Whether `there` belongs to the same turn of the place, but to another piece.
 static bool is_other(uint32_t there, uint32_t expected) {
     enum { SIZE = (HRT_IPC_PIECE << 1) - 1 };
     return there != expected && (there & ~(uint32_t)SIZE) == (expected & ~(uint32_t)SIZE);

@@ -83,7 +83,7 @@ static void *help(void *argument) {
         while (own->under_way == 0 && !own->leave) pthread_cond_wait(&own->work, &own->lock);
         if (own->leave) break;
         pthread_mutex_unlock(&own->lock);
-        while (turn_all(own)) { // What has come may be what others waited for.
+        while (turn_all(own)) { // Turns again: received data may let other lists go on.
         }
         nanosleep(&(struct timespec){.tv_nsec = own->interval_ns}, NULL);
         pthread_mutex_lock(&own->lock);

@@ -58,7 +58,7 @@ static double rate_of(const struct measuring *m, struct part part) {
     return best;
 }
 
-// Of a message between ranks 0 and `other`.
+// The latency of a message between ranks 0 and `other`.
 static double latency_of(const struct measuring *m, int other) {
     double best = 1e30;
     const int rank = m->comm->rank;

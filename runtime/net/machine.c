@@ -73,7 +73,7 @@ bool hrt_net_is_apart(void) {
 
 // Ranks of one machine whose /dev/shm differs have a flag each: then more than one may print.
 struct flag_name {
-    int first; // Of the ranks of this machine.
+    int first; // The first rank of this machine.
     char text[64];
 };
 

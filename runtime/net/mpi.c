@@ -46,7 +46,7 @@ static void mpi_post(struct hrt_net *own, struct hrt_net_pieces *pieces,
     if (code != MPI_SUCCESS) fail(own, code, piece->peer, send ? "sending" : "receiving");
 }
 
-// What came of a piece that has finished; an error ends the job.
+// The result of a piece that has finished; an error ends the job.
 static int came_of(struct hrt_net *own, const struct hrt_net_piece *piece, MPI_Status *status,
                    bool errors) {
     const int error = errors ? status->MPI_ERROR : MPI_SUCCESS;
@@ -105,8 +105,8 @@ static void mpi_close(struct hrt_net *own) {
 
 // ---- the start
 
-// Of ranks that met and could not join: none leaves before all have come, so that launchers, which end
-// the others when one does, let the one that says why do so.
+// Ranks that met and could not join leave together: a launcher ends the others when one leaves, and the one with the
+// error must print it before.
 static void part(struct hrt_comm *comm) {
     (void)comm;
     MPI_Barrier(MPI_COMM_WORLD);
@@ -152,7 +152,7 @@ static void find_nodes(int rank, int32_t *node_of, int size, int *nodes) {
     for (int r = 0; r < size; r++) node_of[r] = node_of[r] == r ? (*nodes)++ : node_of[node_of[r]];
 }
 
-// What the first rank found wrong that did is everybody's error, so that all leave together.
+// The first error on the lowest rank becomes the error of all, so that all leave together.
 static bool agree(int launched, int size, bool sound, struct hrt_error *error) {
     const int own = sound ? size : launched;
     int first;
@@ -197,7 +197,7 @@ static bool join(struct hrt_comm *comm, struct hrt_net *own, const char *topolog
     return true;
 }
 
-// What measurements asked of Open MPI; a user's own setting stays. Shared memory: one copy through
+// Settings of Open MPI from measurements; a user's own setting stays. Shared memory: one copy through
 // it is faster than the kernel's. TCP: messages of up to a piece leave at once, since the rendezvous
 // of larger ones waits until both sides call MPI.
 static void set_open_mpi(void) {

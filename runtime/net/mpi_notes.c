@@ -11,7 +11,7 @@ struct note {
 
 struct hrt_mpi_notes {
     MPI_Comm comm;
-    pthread_mutex_t lock; // Of what follows.
+    pthread_mutex_t lock; // Guards the fields below.
     int room;
     struct note note[]; // Under way, or free: MPI_REQUEST_NULL.
 };
@@ -19,7 +19,7 @@ struct hrt_mpi_notes {
 struct hrt_mpi_notes *hrt_mpi_notes_open(MPI_Comm comm) {
     int size;
     MPI_Comm_size(comm, &size);
-    const int room = 2 * size + 8; // An alarm for everybody, and what else there is.
+    const int room = 2 * size + 8; // An alarm for everybody, and some notes more.
     struct hrt_mpi_notes *notes = calloc(1, sizeof *notes + (size_t)room * sizeof(struct note));
     if (!notes) return NULL;
     notes->room = room;

@@ -38,8 +38,8 @@ enum { EVENTS = 8 }; // Lists of a lane that can be told apart.
 struct lane {
     struct hkc_lane work; // Its stream.
     ncclComm_t comm;
-    cudaEvent_t begun;        // What the device had been asked for when a list came.
-    cudaEvent_t done[EVENTS]; // Of list n: n % EVENTS.
+    cudaEvent_t begun;        // Marks the work queued before a list.
+    cudaEvent_t done[EVENTS]; // Marks the end of list n: n % EVENTS.
     uint64_t submitted;
     uint64_t ordered; // Lists up to this one the device has been asked to wait for.
 };
@@ -105,7 +105,7 @@ static const int blocks[HRT_LANES] = {
     [HRT_LANE_ROWS] = 8,   [HRT_LANE_GATHER] = 4, [HRT_LANE_ADDED] = 4,
     [HRT_LANE_REDUCE] = 4, [HRT_LANE_DENSE] = 4,  [HRT_LANE_SAVE] = 2,
 };
-enum { BLOCKS = 26 }; // Of all.
+enum { BLOCKS = 26 }; // All lanes together.
 
 static bool moves(int lane) {
     return blocks[lane] > 0;
@@ -155,7 +155,7 @@ static bool open_nccl(struct hrt_comm *comm, struct hrt_device *device, struct h
     return true;
 }
 
-// What a rank says to another one first, on each lane.
+// The first message of a rank to another one, on each lane.
 struct greeting {
     int32_t lane, from, to, ranks;
 };
@@ -168,7 +168,7 @@ struct joining {
     ncclUniqueId id[HRT_LANES];
     struct greeting *said, *heard; // [ranks] of the host, and of the device: to all, and from all.
     struct greeting *out, *in;
-    // Once it is done, what has failed and how; NULL: nothing.
+    // Once the thread is done: the call that failed, and how; NULL: none.
     const char *what;
     ncclResult_t result;
     cudaError_t status;
@@ -205,7 +205,7 @@ static bool greet(struct joining *joining, const struct lane *lane) {
     return sound && joined(joining, "the first messages", ncclGroupEnd());
 }
 
-// What NCCL brings is what was said.
+// Checks that NCCL delivers the greetings unchanged.
 static bool check_greetings(struct joining *joining, int number) {
     const int size = joining->comm->size, rank = joining->comm->rank;
     for (int r = 0; r < size; r++) {
@@ -309,7 +309,7 @@ static void close_nccl(struct hrt_comm *comm) {
     comm->executor_own = NULL;
 }
 
-// About: nothing says it before, and what is free is looked at when it has been taken. Measured on an H100: a communicator
+// An estimate, since NCCL tells no number, and free memory is known only after. Measured on an H100: a communicator
 // of one rank took 4 MiB and 6 MiB a block (NCCL 2.28), those of four ranks 5 MiB more for each block and peer (2.30). Others
 // have seen up to 12 MiB.
 static size_t bytes_of(int ranks) {

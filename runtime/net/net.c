@@ -111,7 +111,7 @@ static void open_flag(struct hrt_comm *comm, uint64_t key) {
     if (!own->announced) hrt_net_fail(own, -1, "watching ranks", "out of memory");
 }
 
-// Whatever the topology says.
+// Finds machines by the peers' own facts, not by the topology.
 static void find_machines(struct hrt_net *own) {
     for (int r = 0; r < own->size; r++) {
         int first = 0;

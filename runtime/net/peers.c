@@ -1,9 +1,9 @@
-// Who the other ranks are, whether they are alive, and how the job ends when one is not.
+// Watches the other ranks, and ends the job when one of them is lost.
 //
 // The processes of this machine are watched through descriptors of theirs (pidfd), which tell of
-// their end even when the number is used again. Whoever sees a process end waits 4 s first: a launcher
-// that ends the job by itself, which takes mpirun 2 s, then prints the only message. Of the ranks of one
-// machine one prints; those of other machines wait a little longer than those before them. The one that
+// their end even when the number is used again. A rank that sees a process end waits 4 s first: a launcher
+// that ends the job by itself, which takes mpirun 2 s, then prints the only message. One rank of a machine
+// prints; those of other machines wait a little longer than those before them. The rank that
 // prints raises the alarm (heart.c), and all end.
 #include "runtime/net/net.h"
 
@@ -71,7 +71,7 @@ static void end_process(const struct hrt_net *own, int rank) {
 #endif
 }
 
-// Who ends the process of a rank that hangs: the first other rank of its machine; -1: there is none.
+// The rank that ends the process of a hanging one: the first other rank of its machine; -1: there is none.
 static int keeper_of(const struct hrt_net *own, int lost) {
     for (int r = 0; lost >= 0 && r < own->size; r++) {
         if (r != lost && hrt_net_same_processes(&own->peer[r], &own->peer[lost])) return r;
@@ -106,8 +106,8 @@ void hrt_net_follow(struct hrt_net *own, int lost) {
 enum seen { BY_US, BY_LAUNCHER };
 
 // Ends the job because of rank `lost` (-1: of something else); one rank prints the sentence. All
-// others follow its alarm, so that the launcher is needed only for a rank that nobody reaches: what
-// it does about MPI_Abort differs, and mpirun --enable-recovery then hangs itself.
+// others follow its alarm, so that the launcher is needed only for a rank that nobody reaches. Launchers
+// react differently to MPI_Abort, and mpirun --enable-recovery then hangs itself.
 static _Noreturn void end(struct hrt_net *own, int lost, enum seen seen, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -54,7 +54,7 @@ void hrt_net_start(struct hrt_net *own, bool send, int peer, char *data, size_t 
     } while (at < bytes);
 }
 
-// What came must be as long as both sides know it to be.
+// Compares the received length with the length that both sides expect.
 static void compare_size(struct hrt_net *own, const struct hrt_net_pieces *pieces,
                          const struct hrt_net_piece *piece, int came) {
     if (piece->what != HRT_NET_RECEIVED || came == piece->bytes) return;

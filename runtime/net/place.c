@@ -31,7 +31,7 @@ static bool read_address(struct hrt_place *place, const char *text, struct hrt_e
     return true;
 }
 
-// What a launcher says of the host; a loopback address where all ranks are here, so that no other machine can ask.
+// Takes the host that a launcher names; a loopback address where all ranks are here, so that no other machine can ask.
 static bool take_host(struct hrt_place *place, const char *variable, const char *host,
                       struct hrt_error *error) {
     const int length =
@@ -40,7 +40,7 @@ static bool take_host(struct hrt_place *place, const char *variable, const char 
            hrt_fail_usage(error, "%s is too long for the name of a host", variable);
 }
 
-// What torchrun's own store listens at is not free: the next port then is.
+// The port of torchrun's own store is taken: the next one is used.
 static bool read_torchrun(struct hrt_place *place, struct hrt_error *error) {
     const char *port = set("MASTER_PORT"), *agent = set("TORCHELASTIC_USE_AGENT_STORE");
     const char *host = set("MASTER_ADDR");

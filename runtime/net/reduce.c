@@ -10,7 +10,7 @@
 
 enum { SMALL = 4096, BLOCK = 256 }; // Bytes of data; elements.
 
-// What has not come says more than what has not left.
+// Receives before sends: a missing message tells more than a stuck one.
 static int first_awaited(const struct hrt_net_pieces *pieces) {
     for (int i = 0; i < pieces->count; i++) {
         if (pieces->of[i].what == HRT_NET_RECEIVED) return pieces->of[i].peer;

@@ -12,7 +12,7 @@
 struct hrt_rendezvous {
     char host[256];          // Rank 0's address,
     int port;                // and where it listens there.
-    unsigned long long boot; // Of rank 0's machine (struct hrt_net_peer).
+    unsigned long long boot; // Names the boot of rank 0's machine (struct hrt_net_peer).
     char key[2 * HRT_PROOF + 1];
 };
 

@@ -1,4 +1,4 @@
-// Lists of steps, what an executor does with a single one, and the exchange of rows and counts.
+// Lists of steps, the execution of a single step, and the exchange of rows and counts.
 #include "runtime/net/steps.h"
 
 #include <assert.h>

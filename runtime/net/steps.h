@@ -90,7 +90,7 @@ void hrt_steps_exchange(struct hrt_steps *steps, const struct hrt_comm *comm, vo
 struct hrt_carry {
     const struct hpl_schedule *schedule;
     int32_t rank, ranks, experts;
-    int32_t pieces; // Of every expert; pieces from schedule->segments on travel with segment 0.
+    int32_t pieces; // Pieces per expert; those from schedule->segments on travel with segment 0.
     bool adds;
     enum hrt_number type; // For sums.
     char *(*place)(const void *context, int32_t expert, int32_t piece, size_t *bytes);

@@ -30,7 +30,7 @@ static bool open_meeting(struct hrt_meeting *meeting, struct hrt_error *error) {
     if (!meeting->seat || !meeting->fd) return hrt_fail(error, "out of memory");
     for (size_t r = 0; r < size; r++) meeting->fd[r] = -1;
     if (meeting->rank == 0) return true;
-    // Of the family that the address of rank 0 has; that may not be known yet.
+    // The address family is that of rank 0's address, which may not be known yet.
     if ((!*place->host || !hrt_address_find(place->host, 0, &any, &why)) &&
         !hrt_address_find("0.0.0.0", 0, &any, &why))
         return hrt_fail(error, "%s", why);
@@ -103,7 +103,7 @@ static bool open_tcp(struct hrt_comm *comm, const char *topology, struct hrt_err
     struct hrt_place place;
     hrt_comm_open_self(comm); // Until they have joined, and if they do not.
     if (hrt_place_find(&place, error) && start(comm, &place, topology, error)) return true;
-    error->shared = true; // Who has text says it.
+    error->shared = true; // Every rank that has a text prints it.
     return false;
 }
 

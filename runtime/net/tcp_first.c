@@ -12,7 +12,7 @@
 #include "runtime/net/rendezvous.h"
 #include "runtime/net/tcp_hello.h"
 
-// Who has proven that it may join, and hears what comes of it.
+// A rank that has proven that it may join, and waits for the verdict.
 struct seated {
     int fd;
     struct hrt_tcp_hello hello;
@@ -71,7 +71,7 @@ static int32_t left_ms(double deadline) {
     return left > 0 ? (int32_t)(1000 * left) : 0;
 }
 
-// Answers. Of an error of one guest nobody else needs to know.
+// Sends a verdict. An error in sending concerns this guest alone.
 static void answer(struct hall *hall, int fd, const struct hrt_tcp_hello *hello,
                    enum hrt_tcp_verdict_kind kind) {
     const struct hrt_meeting *meeting = hall->meeting;
@@ -182,7 +182,7 @@ static bool let_in(struct hall *hall) {
     return true;
 }
 
-// Who has a seat says nothing until all have one. False: it has gone.
+// A seated rank sends nothing until all have a seat. False: it has gone.
 static bool check_seated(struct hall *hall) {
     for (int i = 0; i < hall->count; i++) {
         const struct hrt_tcp_hello *hello = &hall->seated[i].hello;
@@ -276,7 +276,7 @@ bool hrt_tcp_meet_as_first(struct hrt_meeting *meeting, bool sound, struct hrt_e
     bool met = open_hall(&hall) && wait_for_all(&hall) && find_nodes(&hall);
     if (met && !sound) *error = own, met = false;
     hrt_nonce(&meeting->job, sizeof meeting->job);
-    // What follows takes a moment, which may be all that is left.
+    // Answering takes a moment, even if no time is left.
     const double least = hrt_socket_now() + 1;
     if (meeting->deadline < least) meeting->deadline = least;
     for (int i = 0; i < hall.count; i++)

@@ -24,13 +24,13 @@ struct mesh {
     double
         reserve; // Seconds ahead of rank 0's deadline at which this one gives up, so that it hears why.
     struct hrt_door *door;
-    int missing; // Of those behind this rank.
+    int missing; // Ranks behind this one that have not connected.
 
     int next;     // The rank to connect to.
     int fd;       // On its way there; -1: not now.
     bool greeted; // It waits for the answer.
     double again; // When to try again.
-    int error;    // Of the last try.
+    int error;    // The error of the last try.
 };
 
 static bool proof_of(const struct hrt_meeting *meeting, struct greeting *greeting, bool check) {
@@ -71,7 +71,7 @@ static bool greet(struct mesh *mesh) {
 // The answer is so short that it comes whole.
 static bool hear_answer(struct mesh *mesh) {
     char magic[8];
-    errno = ECONNRESET; // Of an end without a word.
+    errno = ECONNRESET; // For a connection that ends without a word.
     if (recv(mesh->fd, magic, sizeof magic, 0) != sizeof magic) return false;
     errno = EPROTO;
     return memcmp(magic, HRT_TCP_MAGIC, sizeof magic) == 0;
@@ -152,7 +152,7 @@ static bool tell_who_is_missing(const struct mesh *mesh, struct hrt_error *error
                     strerror(mesh->error ? mesh->error : ETIMEDOUT), meeting->seconds);
 }
 
-// Who cannot connect says so before those who only wait for it do.
+// A rank that cannot connect reports that before the ranks that only wait for it give up.
 static bool is_over(const struct mesh *mesh) {
     const struct hrt_meeting *meeting = mesh->meeting;
     const double ahead = mesh->next < meeting->rank ? mesh->reserve : mesh->reserve / 2;
@@ -193,7 +193,7 @@ static bool connect_others(struct hrt_meeting *meeting, struct hrt_error *error)
     return sound;
 }
 
-// What a rank tells rank 0, and what that tells all.
+// The message of a rank to rank 0, and rank 0's to all.
 struct outcome {
     int32_t sound;
     struct hrt_error error;

@@ -39,8 +39,8 @@ struct message {
     struct head head;
     char *data;
     size_t at;     // Bytes that have been moved, those of the head included.
-    uint32_t sum;  // Of what has come of its data.
-    int32_t value; // Of what has no other data.
+    uint32_t sum;  // Checksum of the data received so far.
+    int32_t value; // The data of a message that has no other.
     bool owned;    // Nobody asks for it: it is freed when it is done.
     bool kept;     // Its data is its own.
     atomic_bool done;
@@ -55,10 +55,10 @@ struct link {
     int fd;
     struct queue out;
     struct queue asked[TAGS], early[TAGS];
-    struct head head; // Of what comes.
+    struct head head; // The head being received.
     size_t head_at;
-    struct message *in;   // What its bytes go to; NULL: the head has not come.
-    struct message scrap; // Of what nobody can take.
+    struct message *in;   // The message being received; NULL: its head has not come.
+    struct message scrap; // For data that nobody can take.
     bool writes, bye, dead;
     bool spoilt; // Nothing is taken from it any more.
     int error;
@@ -77,11 +77,11 @@ struct damage {
     int peer;
     bool in_head;
     struct head head; // As it came.
-    uint32_t sum;     // Of the bytes that came.
+    uint32_t sum;     // Checksum of the received bytes.
 };
 
 struct tcp {
-    pthread_mutex_t lock; // Of all of it.
+    pthread_mutex_t lock; // Guards all fields.
     int poll, size, rank;
     atomic_int losses;    // Connections that are gone.
     atomic_bool damaged;  // The job has to end, because of
@@ -203,7 +203,7 @@ static void finish(struct message *message) {
     atomic_store_explicit(&message->done, true, memory_order_release);
 }
 
-// Of what has been asked for, the rank expects another length: the job is about to end.
+// The rank expects another length for this message: the job is about to end.
 static struct message *misfit(struct link *link, struct message *asked) {
     asked->came = link->head.bytes > asked->head.bytes ? -1 : (int)link->head.bytes;
     finish(asked);
@@ -243,7 +243,7 @@ static void keep_note(struct tcp *tcp, int peer, uint32_t kind, int32_t value) {
     tcp->note_end[kind] = &note->next;
 }
 
-// What has come of this connection and will is worth nothing; what is sent on it still arrives.
+// All that has come on this connection, or will come, is discarded; sends on it still arrive.
 static void spoil(struct tcp *tcp, int peer, bool in_head) {
     struct link *link = &tcp->link[peer];
     link->spoilt = true;

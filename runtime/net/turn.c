@@ -1,5 +1,5 @@
-// Turning a lane: posts what may be posted, takes in what has come, runs what can be run. Whoever turns it holds
-// lane->turning and nothing else.
+// Turning a lane: posts messages that may be posted, takes in received ones, runs ready steps. A turning thread
+// holds lane->turning and nothing else.
 //
 // Messages of a lane between two ranks follow one order on both sides, through all lists. So a send that cannot go
 // yet holds back those behind it to the same rank, and a receive that cannot be posted all receives behind it.
@@ -208,7 +208,7 @@ static void scan(struct hrt_net *own, struct hrt_net_lane *lane, bool runs) {
         begin(own, lane, steps, &receives, runs);
         while (steps->left == 0 && !is_over(lane, steps, runs) && steps->count > 0 && runs)
             begin(own, lane, steps, &receives, runs);
-        if (steps->next && !steps->over) break; // What it goes on with comes before all others.
+        if (steps->next && !steps->over) break; // The steps that `next` makes go before others.
     }
     publish(own, lane);
     atomic_store(&lane->awaited, awaited(lane));

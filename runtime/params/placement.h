@@ -1,8 +1,8 @@
 // Where experts live: which rank owns each chunk now, and which rank this process is.
 //
 // The owner of a chunk has its parameters, gradient and optimizer states. Owners change between steps only
-// (runtime/experts/change_owners.h). Whoever asks, asks here: initialization, files, the optimizer, and what moves
-// rows and chunks.
+// (runtime/experts/change_owners.h). Initialization, files, the optimizer, and transfers of rows and chunks all find
+// owners here.
 #ifndef HECATE_RUNTIME_PARAMS_PLACEMENT_H
 #define HECATE_RUNTIME_PARAMS_PLACEMENT_H
 

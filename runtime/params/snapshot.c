@@ -85,7 +85,7 @@ static void copy(struct hrt_snapshot *snapshot, struct item *item) {
     const size_t bytes = bytes_of(snapshot, item);
     while (!item->passed && !item->copy) {
         item->copy = snapshot->copies ? hrt_copies_take(snapshot->copies, bytes) : NULL;
-        if (!item->copy) { // What the reader passes makes room; at last it is this one.
+        if (!item->copy) { // Wait until the reader passes a tensor, at last this one.
             pthread_cond_wait(&snapshot->passed, &snapshot->lock);
             continue;
         }

@@ -1,7 +1,7 @@
 // Tensors as they are now, for readers who take long, while their owner goes on and changes them.
 //
-// A reader takes them where they lie. Whoever is about to change one asks first, and what has not been read by then is
-// copied, tensor by tensor; where the copies have no room, he waits for the readers.
+// A reader reads them in place. Before a thread changes a tensor, it calls hrt_snapshot_change, which copies the unread
+// tensors, one by one; where the copies have no room, the thread waits for the readers.
 #ifndef HECATE_RUNTIME_PARAMS_SNAPSHOT_H
 #define HECATE_RUNTIME_PARAMS_SNAPSHOT_H
 
@@ -14,8 +14,8 @@
 
 struct hrt_snapshot;
 
-// Of up to `tensors` of the program. Copies are taken of `copies`, borrowed, which nobody else uses meanwhile; NULL:
-// there are none, and all changes wait. The caller destroys it. NULL: out of memory.
+// Makes a snapshot with room for `tensors` tensors of the program. `copies` is borrowed, and nobody else may use it
+// meanwhile; NULL: there are no copies, and all changes wait. The caller destroys the snapshot. NULL: out of memory.
 struct hrt_snapshot *hrt_snapshot_create(const struct hrt_program *program, size_t tensors,
                                          struct hrt_copies *copies);
 void hrt_snapshot_destroy(struct hrt_snapshot *snapshot);

@@ -36,7 +36,7 @@ static bool take_arrays(struct bounds *b, struct hpl_work *work) {
            b->key && b->order;
 }
 
-// For the set X: what each device and node could compute of it.
+// For the set X: the rows of it that each device and node could compute.
 static void weigh_set(struct bounds *b) {
     const struct hpl_topology *topology = b->problem->topology;
     const int32_t experts = b->problem->experts;
@@ -168,7 +168,7 @@ static int64_t least_cross(struct bounds *b, int64_t level) {
     }
     if (topology->nodes != 2) return sum;
     sum = 0;
-    for (int32_t n = 0; n < 2; n++) { // What comes in adds to what the node must compute.
+    for (int32_t n = 0; n < 2; n++) { // Rows that come in add to the node's own work.
         int64_t own = 0, can = 0;
         for (int32_t e = 0; e < b->problem->experts; e++) {
             own += b->node_rows[(int64_t)n * b->problem->experts + e];

@@ -81,7 +81,7 @@ static enum hpl_status level_of(const struct hpl_problem *problem, const struct 
 // Where chunks arrive on the way from a plan to a larger one.
 struct added {
     int64_t device, node; // The most that one device receives, and that enter one node.
-    int64_t late;         // Of those the most whose gradients nothing hides, either.
+    int64_t late;         // The most that enter a node, with gradients that nothing hides.
     int64_t all;
 };
 

@@ -1,4 +1,4 @@
-// draft.c: sets of holders, and what is left of the budget.
+// draft.c: sets of holders, and the remaining budget.
 #include "runtime/plan/draft.h"
 
 static void toggle(struct hpl_draft *draft, int32_t expert, int32_t device) {

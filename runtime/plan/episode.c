@@ -61,7 +61,7 @@ bool hpl_episode_calibrates(const struct hpl_episode *e) {
     return e->policy->calibrates && e->calibrates != HPL_CALIBRATES_NEVER;
 }
 
-// Of the first layer, or of another.
+// The terms for the first layer, or for another.
 static struct hpl_problem terms_of(const struct hpl_episode *e, const struct hpl_movement *m,
                                    const struct hpl_sizes *s, bool other) {
     // A chunk takes whole cache lines.
@@ -76,7 +76,7 @@ static struct hpl_problem terms_of(const struct hpl_episode *e, const struct hpl
                    .chunk_bytes = m->chunk_bytes,
                    .window_bytes = m->window_bytes,
                    .slack = SLACK,
-                   // What balance does not need before the gate is left to calibration.
+                   // Replicas that balance does not need before the gate are left to calibration.
                    .replica_rows = hpl_episode_calibrates(e)
                                        ? INT32_MAX
                                        : hpl_paying_rows(params, grads, s->row_bytes),

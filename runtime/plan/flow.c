@@ -220,7 +220,7 @@ static inline bool open_to(const struct hpl_transport *t, int32_t to, int32_t di
     return t->distance[to] == distance && !t->seen[to];
 }
 
-// The searches below look at distances first: most arcs lie on no shortest path, whatever their price is.
+// The searches below look at distances first: most arcs lie on no shortest path, at any price.
 static int32_t advance_expert(struct hpl_transport *t, int32_t v, int32_t far) {
     const int32_t *distance = t->distance + t->experts;
     const int32_t near_to = t->distance[v], far_to = near_to + far;

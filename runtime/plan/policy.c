@@ -29,7 +29,7 @@ const int32_t hpl_policy_count = sizeof hpl_policies / sizeof *hpl_policies;
 
 enum hpl_status hpl_place(const struct hpl_policy *policy, const struct hpl_problem *problem,
                           struct hpl_plan *plan, int64_t *share, struct hpl_work *work) {
-    struct hpl_work own = *work; // What the policy takes is given back.
+    struct hpl_work own = *work; // Gives the policy's memory back.
     return policy->place(problem, plan, share, &own);
 }
 

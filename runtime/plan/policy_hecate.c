@@ -38,7 +38,7 @@ static void divide_slots(struct hecate *h, int32_t t, int64_t slots, int32_t dev
         int32_t best = -1;
         int64_t most = 0;
         for (int32_t i = 0; i < t; i++) {
-            // What the whole number fell short of the share, times sum.
+            // The difference of the share and its whole number, times sum.
             const int64_t missing =
                 slots * h->view.rows[h->view.heavy[i]] - (int64_t)h->count[i] * sum;
             if (h->count[i] < devices - 1 && missing > most) best = i, most = missing;

@@ -1,4 +1,4 @@
-// llep: what exceeds a cap spills, with its expert's parameters, to the least loaded devices
+// llep: rows beyond a cap spill, with their expert's parameters, to the least loaded devices
 // (arXiv:2601.17111). On exact counts, after the gate; no topology.
 #include "runtime/plan/policies.h"
 #include "runtime/plan/rivals.h"

@@ -68,9 +68,9 @@ static int32_t fill_holders(struct hpl_quota *q, int32_t node) {
     return over;
 }
 
-// Step 3 for one node, whose experts are ordered: holders take their lightest experts first, so that what is left over are
-// pieces of heavy ones. Of those the lightest go first, whole, and the heaviest, which can be cut
-// anywhere, fill what room is left. Returns how many experts have rows left over, 0 on success; `briefly`: 1 as soon as one has.
+// Step 3 for one node, whose experts are ordered: holders take their lightest experts first, so that the rest are
+// pieces of heavy ones. From these the lightest go first, whole, and the heaviest, which can be cut
+// anywhere, fill the remaining room. Returns the number of experts with rows left over, at most 1 with `briefly`.
 static int32_t pack_node(struct hpl_quota *q, int32_t node, struct hpl_level level, bool briefly) {
     const struct hpl_topology *topology = q->problem->topology;
     for (int32_t d = topology->first[node]; d < topology->first[node + 1]; d++) {

@@ -7,7 +7,7 @@
 #include "runtime/plan/tally.h"
 #include "runtime/plan/work.h"
 
-// What is routed.
+// The plan, and the loads that it routes.
 struct ground {
     const struct hpl_topology *topology;
     const struct hpl_plan *plan;
@@ -21,7 +21,7 @@ struct group {
     int32_t from, to;
 };
 
-// What a rank needs to know of one expert to place its own rows.
+// One expert's numbers from which a rank places its own rows.
 struct source {
     int32_t expert;
     int32_t node, rank;
@@ -134,7 +134,7 @@ static struct range leaving(const struct source *s, int64_t near, int64_t earlie
                           earlier + hpl_max(s->begin + s->rows - near, 0)};
 }
 
-// Open shares of one node: the node's own rows fill its shares from the front, what is behind them is
+// Open shares of one node: the node's own rows fill its shares from the front, and the shares behind them are
 // open.
 struct open {
     struct group group;
@@ -184,7 +184,7 @@ static void route_expert(const struct ground *g, int32_t expert, int32_t rank, u
     if (own >= 0) rows[own] += (uint32_t)s.kept;
     const int64_t near = meet(g, expert, group, 0, (struct range){s.begin, s.begin + s.rows}, rows);
     if (s.begin + s.rows <= near) return;
-    int64_t earlier = 0; // What earlier nodes send away comes first.
+    int64_t earlier = 0; // Rows that leave earlier nodes come first.
     int32_t k = first;
     for (int32_t n = 0; n < node; n++) {
         const struct group other = group_from(g, expert, n, k);
@@ -255,7 +255,7 @@ static struct range open_of(const struct ground *g, int32_t expert, int32_t hold
     return (struct range){0, 0};
 }
 
-// Of a node's devices, the rows that holder k gets: `wanted` among those that leave, the first of which
+// Counts the rows of each of a node's devices that holder k gets: `wanted` among those that leave, the first of which
 // comes behind `earlier`; or, where it is the holder's own node, among those that stay.
 static void route_node(const struct ground *g, int32_t expert, int32_t node, struct group group,
                        bool own, int64_t earlier, struct range wanted, int32_t stride,

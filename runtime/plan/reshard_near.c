@@ -27,7 +27,7 @@ struct near {
 struct change {
     int32_t expert, other, device;
     int64_t node,
-        fullest; // What the worse of the two nodes, of the two devices, carries too much behind it.
+        fullest;   // The larger excess behind it, of the two nodes, of the two devices.
     int32_t moved; // Chunks that are then not where they were at first, more than now.
     int64_t rows;  // That change places.
 };

@@ -50,8 +50,8 @@ static int32_t devices_of(const struct hpl_schedule *schedule) {
     return (int32_t)last + 1;
 }
 
-// A device receives at most HPL_STAGED pieces in a round, as many as it has room for beside: what is more comes in rounds
-// behind, of all devices alike.
+// A device receives at most HPL_STAGED pieces in a round, as many as it has staging for. Further pieces come in later
+// rounds, for all devices alike.
 static void divide_rounds(struct hpl_schedule *schedule, int32_t *received, int32_t devices) {
     int32_t rounds = 0;
     for (int32_t begin = 0, end; begin < schedule->count; begin = end) {

@@ -2,7 +2,7 @@
 //
 // The sends of a chunk's holders are laid end to end, the root's first; the j-th goes to segment
 // j % segments. So every segment has as many sends as it needs, at least one by its root, and a tree
-// exists: whoever has sends left is attached before those who only receive. A round is a depth in
+// exists: holders that have sends left are attached before those that only receive. A round is a depth in
 // these trees.
 #include "runtime/plan/schedule.h"
 

@@ -1,4 +1,4 @@
-// The life of a profile: steps, phases, kernels, and what lies between.
+// The life of a profile: steps, phases, kernels, and the time between them.
 #include "runtime/profile/profile.h"
 
 #include <inttypes.h>

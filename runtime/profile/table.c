@@ -1,5 +1,5 @@
 // The table: sections, their kernels, their shapes, each by falling time; then the other phases, and
-// what is not in GEMMs and attention.
+// the time outside of GEMMs and attention.
 #include "runtime/profile/record.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@ struct sum {
     double least_ns; // At the peaks of its kernels.
 };
 
-// Of a kernel, told by the end of its name.
+// The peak of a kernel, known by the end of its name.
 static double peak_of(const struct hrt_profile *p, const char *name) {
     static const char bf16[] = "_bf16";
     const size_t length = strlen(name), end = sizeof bf16 - 1;
@@ -38,7 +38,7 @@ static void sum_add(struct sum *sum, const struct hrt_profile *p, const struct h
 // A row of the tally in the order of printing.
 struct entry {
     const struct hrt_tally_row *row;
-    int64_t kernel_ns; // Of all rows with its section and name.
+    int64_t kernel_ns; // Sum of all rows with its section and name.
 };
 
 static int by_section_and_time(const void *left, const void *right) {

@@ -57,7 +57,7 @@ void hrt_profile_trace_add_save(struct hrt_trace *trace, const struct hrt_trace_
     if (trace->file) trace->save[trace->saves++ % HRT_TRACE_SAVES] = *save;
 }
 
-// What lies around something comes before it: readers nest events in the order of the file.
+// An enclosing event comes before those inside it: readers nest events in the order of the file.
 static int by_time(const void *left, const void *right) {
     const struct hrt_trace_event *a = left, *b = right;
     if (a->start != b->start) return a->start < b->start ? -1 : 1;
@@ -86,7 +86,7 @@ static json_t *tenths(double number) {
     return json_real(round(10 * number) / 10);
 }
 
-// What a kernel's event shows when it is clicked on.
+// The details of a kernel's event, shown when it is clicked on.
 static json_t *args_of(const struct hrt_trace_event *event, const struct hrt_tally *tally) {
     const struct hrt_tally_row *row = &tally->row[event->index];
     json_t *args = json_object();
@@ -166,7 +166,7 @@ static struct hrt_trace_event line_of(const struct hrt_trace_event *first, int64
         if (first[i].line == line.line)
             line.ns = first[i].start + first[i].ns - line.start;
         else if (first[i].line)
-            break; // What lies between two kernels is of none.
+            break; // Code between two kernels belongs to neither.
     }
     return line;
 }

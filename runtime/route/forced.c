@@ -1,4 +1,4 @@
-// Forced routing: which experts, from where, and what is recorded.
+// Forced routing: reads or draws the experts, and records the routing.
 #include "runtime/route/forced.h"
 
 #include <errno.h>
@@ -322,7 +322,7 @@ bool hrt_route_is_free(const struct hrt_route *route) {
 bool hrt_route_force(struct hrt_route *route, int64_t step, int64_t first,
                      struct hrt_error *error) {
     const bool forced = route->kind != HRT_ROUTE_MODEL;
-    if (forced || route->records_ids) await(route); // What the step before has used.
+    if (forced || route->records_ids) await(route); // Until the last step has used its ids.
     if (route->kind == HRT_ROUTE_TRACE && !read_trace(route, step, error)) return false;
     if (forced && !fill_ids(route, first, error)) return false;
     for (int i = 0; i < route->layers; i++) {

@@ -6,7 +6,7 @@
 
 static const int64_t unit = 1 << 24;
 
-// What one unit of popularity gets; -1 when no open expert has any.
+// Top-k choices for one unit of popularity; -1 when no open expert has any.
 static double factor_of(const int64_t *mass, const double *popularity, int64_t experts,
                         double left) {
     double total = 0;

@@ -64,7 +64,7 @@ static double weigh(struct hrt_candidate *candidate, int64_t count, double tempe
     return sum;
 }
 
-// What may be drawn, likeliest first, and the sum of its weights.
+// The candidates for drawing, likeliest first, and the sum of their weights.
 struct choice {
     int64_t count;
     double sum;

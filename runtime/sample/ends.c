@@ -59,7 +59,7 @@ bool hrt_sample_ends_read(const char *tokenizer, int64_t vocabulary, struct hrt_
     for (int i = 0; i < 2 && !ends->count; i++) {
         char path[PATH_MAX];
         if (snprintf(path, sizeof path, "%.*s%s", folder, tokenizer, names[i]) >= PATH_MAX)
-            return true; // Of a name so long no file is there.
+            return true; // No file has so long a name.
         if (access(path, F_OK) == 0 && !read_file(path, vocabulary, ends, error)) return false;
     }
     return true;

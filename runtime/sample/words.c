@@ -74,7 +74,7 @@ static bool encode(struct hrt_words *words, const char *text, bool frame, struct
     return hrt_encode(words->encoder, text, strlen(text), frame, ids, error);
 }
 
-// What a text begins with: what the tokenizer puts there, the token behind the text before, or a new line.
+// Begins a text with the tokenizer's own beginning, or the token that ends texts, or a new line.
 static bool begin_text(struct hrt_words *words, struct hrt_ids *ids, struct hrt_error *error) {
     if (!encode(words, "", true, ids, error)) return false;
     if (ids->count > 0) return true;

@@ -21,10 +21,10 @@ struct hrt_saving {
     int64_t step;
     json_t *facts;
     void *borrowed[HRT_VALUE_FILES];
-    struct hrt_writer writer; // Of this rank's files.
+    struct hrt_writer writer; // Writes this rank's files.
 };
 
-// Experts are written by their owner; what all ranks have is shared out by the order of names.
+// Owners write their experts; the ranks share out the other tensors by the order of names.
 static bool is_mine(const struct hrt_saving *saving, const struct hrt_tensor *tensor, size_t at) {
     const struct hrt_placement *placement = saving->state->placement;
     if (placement->owner && tensor->param->set >= 0) return hrt_tensor_is_here(placement, tensor);
@@ -44,7 +44,7 @@ static bool list_mine(const struct hrt_saving *saving, enum hrt_values values,
     return true;
 }
 
-// Names this rank's files, and what is in them.
+// Lists this rank's files and their tensors.
 static bool list_all(struct hrt_saving *saving, struct hrt_error *error) {
     struct hrt_writer *writer = &saving->writer;
     size_t tensors = 0;
@@ -97,7 +97,7 @@ static int64_t *collect(const struct hrt_saving *saving) {
     return all;
 }
 
-// Rank 0's: what is no tensor, and the index.
+// Rank 0 writes the other data, and the index.
 static bool complete(const struct hrt_saving *saving, const int64_t *collected,
                      struct hrt_error *error) {
     const int ranks = saving->comm->size, parts = ranks * HRT_VALUE_FILES;

@@ -22,7 +22,7 @@
 enum { STRIP = 64, BLOCK = 4096 };
 
 struct piece {               // One of our tensors.
-    char name[HRT_PATH_MAX]; // Of the folder's tensor that it is, or lies in.
+    char name[HRT_PATH_MAX]; // The folder's tensor that it becomes, or a part of.
     struct hrt_tensor tensor;
     const struct hrt_hf_rule *rule;
     struct hrt_hf_view view;
@@ -147,7 +147,7 @@ static bool is_left_out(const struct exporting *exporting, const struct piece *p
     return piece->copy && like->where && !hrt_hf_find(like, piece->name, &file);
 }
 
-// Types, and which shard has which tensor. What is left out is no entry any more.
+// Chooses types, and a shard for each tensor. Tensors that are left out lose their entry.
 static bool share_out(struct exporting *exporting) {
     int64_t bytes = 0;
     size_t kept = 0;
@@ -338,7 +338,7 @@ static bool fill_index(struct hrt_sink *sink, void *context) {
     return written;
 }
 
-// Of rank 0.
+// Runs on rank 0.
 static bool write_files(struct exporting *exporting) {
     struct hrt_part part = {.name = "model.safetensors.index.json"};
     if (exporting->shards > 1 &&
@@ -363,7 +363,7 @@ static bool fail_at(const struct exporting *exporting, const char *what) {
                     strerror(errno));
 }
 
-// Of rank 0: finds out all that can go wrong before tensors come.
+// Runs on rank 0: finds all possible errors before tensors come.
 static bool begin(struct exporting *exporting) {
     const struct hrt_hf_export *export = exporting->export;
     size_t length = strlen(export->to);

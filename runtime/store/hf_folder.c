@@ -118,7 +118,7 @@ static bool add_index(struct hrt_hf_folder *folder, const json_t *index) {
     return sound;
 }
 
-// What files have that the index does not name, or finds in another file.
+// Counts tensors that the index does not name, or names in another file.
 static void count_beside(struct hrt_hf_folder *folder) {
     for (int i = 0; i < folder->files; i++) {
         const struct hrt_safetensors *file = &folder->file[i];

@@ -115,7 +115,7 @@ static bool copy(const struct hrt_hf_like *like, const char *to, const char *nam
     return copied;
 }
 
-// Of a model whose text model is a part, that one's: it is what is written.
+// The config of the text model, which is written, where that is a part of a model.
 static json_t *text_config(const struct hrt_hf_like *like) {
     const json_t *text = json_object_get(like->config, "text_config");
     const char *type = json_string_value(json_object_get(text, "model_type"));

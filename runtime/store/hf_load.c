@@ -57,7 +57,7 @@ static bool check_shape(const struct loading *loading, const struct hrt_safetens
     return false;
 }
 
-// What is stored in 8 bits has a factor for each block, in a tensor of its own.
+// An 8-bit tensor has a factor for each block, in a tensor of its own.
 static bool find_scale(struct loading *loading, struct sought *found) {
     const struct hrt_stored *entry = found->at.entry;
     char name[HRT_PATH_MAX + 16];
@@ -193,8 +193,8 @@ static void warn_left(struct loading *loading, size_t count, const char *which) 
                  which);
 }
 
-// What belongs to a layer that predicts a token more: copies of what it shares, or all of it where the program has
-// none.
+// Settles tensors of a layer that predicts a token more: copies of shared tensors, or all of it where the program has
+// no such layer.
 static bool settle_predictors(struct loading *loading) {
     const struct hrt_program *program = loading->placement->program;
     if (!loading->family->predictors) return true;

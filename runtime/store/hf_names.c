@@ -65,7 +65,7 @@ struct matrix {
     int64_t in, out;
 };
 
-// What our dims are there.
+// The matrix that our dims form there.
 static struct matrix matrix_of(const struct hrt_param *param, enum hrt_hf_form form) {
     const int64_t size = hrt_param_size(param);
     int64_t out = size;

@@ -14,7 +14,7 @@
 size_t hrt_hf_pass_over(struct json_t *left);
 
 // For a program with one: takes its copies of the embedding and the head from `left`. False: one is not the same as
-// what it is a copy of, or cannot be read; the folder's error says so. Not collective; reads both.
+// its original, or cannot be read; the folder's error tells which. Not collective; reads both.
 bool hrt_hf_check_copies(const struct hrt_hf_folder *folder, const struct hrt_hf_family *family,
                          const struct hrt_program *program, struct json_t *left);
 

@@ -45,7 +45,7 @@ enum { PATH = 512 };
         }                                                                                          \
     }
 
-// What all families have in common. The first rule that fits counts.
+// Rules that all families share. The first rule that fits counts.
 static const struct hrt_hf_rule common[] = {
     SAME("embed", "model.embed_tokens.weight"),
     TURNED("head", "lm_head.weight"),
@@ -61,7 +61,7 @@ static const struct hrt_hf_rule common[] = {
     VECTOR("layers.{}.attention.bo", LAYER "self_attn.o_proj.bias"),
     VECTOR("layers.{}.attention.q_norm", LAYER "self_attn.q_norm.weight"),
     VECTOR("layers.{}.attention.k_norm", LAYER "self_attn.k_norm.weight"),
-    // Of latent attention.
+    // Latent attention:
     TURNED("layers.{}.attention.wq_a", LAYER "self_attn.q_a_proj.weight"),
     VECTOR("layers.{}.attention.bq_a", LAYER "self_attn.q_a_proj.bias"),
     VECTOR("layers.{}.attention.q_a", LAYER "self_attn.q_a_layernorm.weight"),
@@ -96,7 +96,7 @@ static const struct hrt_hf_rule mixtral[] = {
     {0},
 };
 
-// Of the layer that predicts a token more, whose other parameters are called as those of `layers.{}`.
+// The layer that predicts a token more; its other parameters are called as those of `layers.{}`.
 #define PREDICTOR "mtp."
 static const struct hrt_hf_rule predictor[] = {
     TURNED(PREDICTOR "eh_proj", LAYER "eh_proj.weight"),
@@ -120,7 +120,7 @@ static const struct hrt_hf_rule shared_experts[] = {
     {0},
 };
 
-// Of all experts of a layer, gate and up in turn: straight, or turned in MXFP4.
+// One tensor for all experts of a layer, gate and up in turn: straight, or turned in MXFP4.
 #define PART_OF_ALL(theirs, how, which, of)                                                        \
     .name = theirs, .form = how, .together = true, .interleaved = true, .part = which, .parts = of
 #define EXPERT_OF_ALL(path, theirs, which, of)                                                     \
@@ -149,7 +149,7 @@ static const struct hrt_hf_rule gpt_oss[] = {
     {0},
 };
 
-// Of all experts of a layer, gates behind one another, and then up: straight.
+// One tensor for all experts of a layer, gates behind one another, and then up: straight.
 #define STRAIGHT_OF_ALL(path, theirs, which, of)                                                   \
     {                                                                                              \
         .ours = "layers.{}.*.experts.{e}." path, .layout = {                                       \

@@ -12,10 +12,9 @@
 #include "runtime/store/mxfp4.h"
 
 enum {
-    ROWS =
-        64, // Of the file's matrix, in a strip of what is turned: a panel of ours (kernels/types.h).
-    COLUMNS = 32,  // Of a tile; a block of MXFP4.
-    RUN = 1 << 15, // Elements of a strip of what is not turned.
+    ROWS = 64,    // Rows of the file's matrix in a turned strip: a panel of ours (kernels/types.h).
+    COLUMNS = 32, // A tile's; a block of MXFP4.
+    RUN = 1 << 15, // Elements of a strip that is not turned.
     STRIPS = 16,   // That a thread takes at once.
 };
 
@@ -28,11 +27,11 @@ struct reading {
     size_t strip_bytes; // The most that one has.
 };
 
-// What a thread works with, and what it has met with.
+// A thread's buffers, and the odd value that it has found.
 struct worker {
     const struct reading *reading;
-    unsigned char *bytes, *exponents; // Of a strip.
-    double *factors;                  // Of the blocks of a strip.
+    unsigned char *bytes, *exponents; // One strip's.
+    double *factors;                  // One strip's, for its blocks.
     double tile[ROWS * COLUMNS];      // Or elements of a smaller type.
     size_t odd;                       // The first strip with a value that is not finite,
     double value;                     // and that value.
@@ -287,7 +286,7 @@ static void close_worker(struct worker *worker) {
     free(worker);
 }
 
-// Of all threads the earliest value that is not finite, and one error.
+// The earliest value of all threads that is not finite, and one error.
 static void gather(const struct worker *worker, bool sound, size_t *odd, double *value,
                    struct hrt_error *error, bool *failed) {
     if (worker->odd < *odd) {

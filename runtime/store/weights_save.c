@@ -7,12 +7,12 @@
 #include "runtime/params/safetensors_write.h"
 #include "runtime/params/tensor.h"
 
-// What is written, and by whom.
+// The tensors to write, and this rank's part.
 struct saving {
     const struct hrt_program *program;
     struct hrt_gather gather;
     struct hrt_listing list;
-    size_t brought; // Of the list.
+    size_t brought; // Tensors of the list so far.
 };
 
 // Brings the next tensor of the list.

@@ -1,4 +1,4 @@
-// From ids to text: what the decoder of a tokenizer.json makes of each token.
+// From ids to text, by the decoder of a tokenizer.json.
 #include <stdlib.h>
 
 #include "runtime/tokenizer/bytes.h"
@@ -24,7 +24,7 @@ static bool decode_replaced(struct hrt_text *text, const char *from, const char 
            hrt_text_set(text, out->at, out->bytes);
 }
 
-// What one decoder does with a token.
+// The change that one decoder makes to a token.
 enum decoding { BYTE_LEVEL, BYTE_FALLBACK, REPLACE };
 
 static bool decode_all(struct hrt_tokenizer *tokenizer, enum decoding decoding, const char *from,

@@ -10,7 +10,7 @@ struct hrt_encoder {
     struct hrt_matcher *matcher;
     struct hrt_words *words;
     struct hrt_text repaired, normalized[2];
-    struct hrt_text *piece; // [splitter.count]: what a rule has made of a piece.
+    struct hrt_text *piece; // [splitter.count]: the result of a rule on a piece.
     struct hrt_ids *ids;    // Where they go.
     struct hrt_error *error;
 };
@@ -51,7 +51,7 @@ void hrt_encoder_free(struct hrt_encoder *encoder) {
 
 // ---- pieces and words
 
-// What a rule that changes pieces makes of one.
+// Applies a rule that changes pieces to one.
 static bool change(const struct hrt_rule *rule, struct span *span, struct hrt_text *out) {
     out->bytes = 0;
     bool done = true;

@@ -5,7 +5,7 @@
 
 enum {
     SLOTS = 1 << 18,
-    KEPT_BYTES = 64,         // Of a word: longer ones do not come again.
+    KEPT_BYTES = 64,         // The longest kept word: longer ones do not come again.
     KEPT_IDS_ROOM = 4 << 20, // Words of four bytes for ids and texts of all that is kept.
 };
 
@@ -16,7 +16,7 @@ struct symbol {
 // A pair that may merge: who is first comes out first.
 struct candidate {
     uint64_t first; // Rank << 32 | place of its left symbol.
-    int32_t id;     // What it merges into.
+    int32_t id;     // The id of the merged symbol.
 };
 
 struct kept {
@@ -134,7 +134,7 @@ static bool merge_pairs(struct hrt_words *words, const struct hrt_model *model) 
         struct symbol *left = &words->symbol[place];
         if (left->id < 0 || left->next < 0) continue;
         struct symbol *right = &words->symbol[left->next];
-        // What stood here when the pair was found may have merged into something else since.
+        // The symbol here may have merged into another since the pair was found.
         const struct hrt_merge *merge = hrt_merges_find(&model->merges, left->id, right->id);
         if (!merge || merge->id != best.id) continue;
         left->id = best.id;

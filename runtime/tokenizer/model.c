@@ -90,7 +90,7 @@ static void note_join(struct hrt_model *model, const char *const name[2], const 
     const unsigned back = hrt_back_class(name[0], bytes[0]),
                    front = hrt_front_class(name[1], bytes[1]);
     model->joins[back][front / 64] |= (uint64_t)1 << front % 64;
-    for (int i = 0; i < 2; i++) { // Of bytes it is not known which characters they are of.
+    for (int i = 0; i < 2; i++) { // A byte does not tell its character.
         const struct hrt_text text = {(char *)name[i], bytes[i], 0};
         if (hrt_byte_named(&text) >= 0) model->cuts = false;
     }
@@ -134,7 +134,7 @@ static bool read_merges(struct hrt_tokenizer *tokenizer, const json_t *merges,
 
 // ---- symbols
 
-// What the texts of a byte-level vocabulary stand for, which words are looked up by.
+// Reads the bytes that the texts of a byte-level vocabulary stand for; words are looked up by them.
 static bool read_bytes(struct hrt_tokenizer *tokenizer, struct hrt_error *error) {
     struct hrt_model *model = &tokenizer->model;
     struct hrt_text bytes = {0};

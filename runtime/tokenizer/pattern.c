@@ -149,7 +149,7 @@ static int next_match(struct hrt_split *split, struct hrt_matcher *matcher,
     return 0;
 }
 
-// The next part: a match, or what lies between two.
+// The next part: a match, or the text between two.
 static int next_part(struct hrt_split *split, struct hrt_matcher *matcher, size_t part[2],
                      bool *matched, struct hrt_error *error) {
     if (!split->waits) {

@@ -7,7 +7,7 @@
 
 enum { RULES_MOST = 32, NESTED_MOST = 8 };
 
-// How GPT-2 cuts texts into words; what ByteLevel does by itself.
+// GPT-2's pattern for cutting texts into words, ByteLevel's default.
 static const char gpt2[] = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|"
                            "\\s+(?!\\S)|\\s+";
 

@@ -35,7 +35,7 @@ size_t hrt_utf8_length(const char *at, size_t left, bool *sound) {
     *sound = first < 0x80;
     if (first < 0xc2 || first > 0xf4) return 1;
     const size_t wanted = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    // What the second byte may be keeps long forms, surrogates and what is beyond Unicode out.
+    // The limits of the second byte keep long forms, surrogates and codes beyond Unicode out.
     const unsigned char least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
     const unsigned char most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
     if (left < 2 || byte[1] < least || byte[1] > most) return 1;

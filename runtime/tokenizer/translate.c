@@ -1,4 +1,4 @@
-// One walk over the pattern. What both libraries read alike is copied.
+// One walk over the pattern. Parts that both libraries read alike are copied.
 #include "runtime/tokenizer/translate.h"
 
 #include <stdbool.h>
@@ -83,7 +83,7 @@ static bool translate_escape(struct translation *t, FILE *out) {
 // Classes in a class, of which a character is in all of `count` parts. A part: single characters and ranges, and
 // classes beside them.
 struct class {
-    char *body, *nested; // Of the part that is read. Nested ones: "|[...]|..."
+    char *body, *nested; // The part being read. Nested ones: "|[...]|..."
     size_t body_bytes, nested_bytes;
     FILE *bodies, *nests;
     char *ahead; // Parts before, as lookaheads.
@@ -185,7 +185,7 @@ static bool translate_class(struct translation *t, FILE *out, int depth) {
     bool sound = class.before && open_part(&class);
     if (!sound) hrt_fail(t->error, "out of memory");
     sound = sound && translate_members(t, &class, depth);
-    // The last part; what is refused is written nowhere.
+    // The last part; a refused one is written nowhere.
     char *last = NULL;
     size_t last_bytes = 0;
     FILE *end = open_memstream(&last, &last_bytes);
@@ -288,7 +288,7 @@ static bool translate_all(struct translation *t, FILE *out) {
         } else if (letter == '(') {
             sound = translate_group(t, out, was);
             begins = true;
-        } else if (letter == '^' || letter == '$') { // Of every line.
+        } else if (letter == '^' || letter == '$') { // At every line.
             fprintf(out, "(?m:%c)", letter);
         } else {
             fputc(letter, out);

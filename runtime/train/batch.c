@@ -11,7 +11,7 @@ static size_t said_bytes(const struct hrt_batch *batch) {
     return bytes_of(batch) * (size_t)batch->state->teacher.count;
 }
 
-// Of teacher entries.
+// Takes memory for teacher entries.
 static bool take_said(struct hrt_batch *batch, struct hrt_error *error) {
     void *ids = NULL, *log_probs = NULL;
     const size_t bytes = said_bytes(batch);

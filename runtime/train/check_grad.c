@@ -83,8 +83,8 @@ static bool loss_at(struct check *check, struct element element, double delta, d
     return same_routing(check);
 }
 
-// A difference, and how far the loss is from a smooth one there: as far apart as its second differences of
-// two widths, per h. Of a smooth loss that vanishes like h^3; a kink or a jump between the four points
+// The derivative by central differences, and how rough the loss is there: the difference of its second differences
+// at two widths, per h. For a smooth loss that vanishes like h^3; a kink or a jump between the four points
 // leaves at least as much as it adds to the difference, but for a narrow range of places.
 static bool difference_at(struct check *check, struct element element, double h, double *difference,
                           double *rough) {
@@ -239,7 +239,7 @@ static bool check_params(struct check *check, int64_t draws, FILE *out, struct h
                     worst_symbol, worst.gradient, worst.difference, worst.error);
 }
 
-// What one rank finds, all of them find: one tells.
+// All ranks find the same error: one tells.
 static bool fail_once(const struct hrt_state *state, struct hrt_error *error) {
     return state->comm ? hrt_ranks_agree(state->comm, false, error) : false;
 }

@@ -98,7 +98,7 @@ static void expect(struct hrt_train_dense *dense, int64_t tensor) {
     dense->tensor[tensor].expected = true;
 }
 
-// What no bucket has gets no gradient: it is zero on every rank.
+// A parameter outside of all buckets gets no gradient: it is zero on every rank.
 static void expect_all(struct hrt_train_dense *dense) {
     for (int b = 0; b < dense->program->buckets; b++) {
         const struct hrt_bucket *bucket = &dense->program->bucket[b];

@@ -76,8 +76,8 @@ void hrt_train_dense_gather(struct hrt_train_dense *dense, void *buffer);
 // The same of those tensors alone that hold matrices of Muon's. Collective.
 void hrt_train_dense_gather_matrices(struct hrt_train_dense *dense, void *buffer);
 
-// From now on this rank has its parts of dense parameters alone, with dense = shard; what reads all of them goes
-// between hrt_train_dense_make_whole, which is collective, and hrt_train_dense_part.
+// With dense = shard, this rank keeps only its parts of dense parameters from now on. Code that reads all of them calls
+// hrt_train_dense_make_whole, which is collective, before, and hrt_train_dense_part after.
 void hrt_train_dense_part(struct hrt_state *state);
 void hrt_train_dense_make_whole(struct hrt_state *state);
 

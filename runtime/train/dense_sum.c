@@ -15,7 +15,7 @@ int64_t hrt_train_dense_begin(const struct hrt_train_dense *dense,
     return piece->tensor->offset + low;
 }
 
-// Of a round: each is a step or two per rank, which many ranks would have too many of.
+// Pieces of a round: each is a step or two per rank, so that many ranks would have too many.
 static int most_pieces(int64_t ranks) {
     const int64_t most = 2048 / ranks;
     return most > HRT_DENSE_PIECES ? HRT_DENSE_PIECES : most < 4 ? 4 : (int)most;
@@ -257,7 +257,7 @@ static void list_parts(struct hrt_train_dense_job *job) {
     set_round(job, first, 4);
 }
 
-// What has come to this rank to the buffer.
+// Unpacks the received parts into the buffer.
 static void unpack_parts(struct hrt_train_dense_job *job) {
     struct hrt_train_dense *dense = job->dense;
     const int own = dense->comm->rank, column = own % dense->width;

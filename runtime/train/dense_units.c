@@ -205,7 +205,7 @@ void hrt_train_dense_make_whole(struct hrt_state *state) {
 
 // ---- gradients
 
-// Zeroes [from, to): what is left of pages that others share by hand.
+// Zeroes [from, to): returns whole pages to the system, and clears the rest by hand.
 static void clear(const struct hrt_train_dense *dense, char *from, char *to) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     char *first = from + (page - (uintptr_t)from % page) % page, *last = to - (uintptr_t)to % page;

@@ -59,7 +59,7 @@ static double find(struct hrt_entry *entry, int64_t count, const void *logits,
     return most + log(sum);
 }
 
-// What is not a number is no entry.
+// NaN and infinite logits are stored as no entry.
 static void store(const struct hrt_teacher_file *file, const struct hrt_entry *entry, double sum,
                   char *out) {
     for (int64_t k = 0; k < file->entries; k++) {

@@ -9,7 +9,7 @@ double hrt_learning_rate(const struct hrt_config *config, int64_t step) {
                (double)config->train_schedule_warmup;
     if (config->train_schedule == HRT_SCHEDULE_constant) return config->train_optimizer_lr;
 
-    // Of the steps that fall the first still has lr, the last has the last learning rate.
+    // The first falling step still has lr, the last one has the last learning rate.
     const int64_t left = config->train_steps - config->train_schedule_warmup;
     double falling = (double)left;
     if (config->train_schedule == HRT_SCHEDULE_wsd)

@@ -12,7 +12,7 @@
 
 enum { STEPS = 5, ALIGNED = 256 };
 
-// Of a quintic whose iterations bring singular values from 0 to 1 close to 1 (Jordan et al.).
+// Coefficients of a quintic whose iterations bring singular values from 0 to 1 close to 1 (Jordan et al.).
 static const double coefficient[3] = {3.4445, -4.7750, 2.0315};
 
 #define real float

@@ -96,7 +96,7 @@ void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_pla
     while (hrt_tensor_next_here(placement, &tensor)) {
         const struct hrt_param *param = tensor.param;
         if (!param->trainable) continue;
-        // Of shared parts no rank has the whole before all have sent theirs.
+        // No rank has a shared tensor whole before all ranks have sent their parts.
         const enum hrt_copy copy = optimizer->dense ? HRT_COPY_NONE : copy_of(param);
         all[spans++] = (struct hrt_span){
             .offset = tensor.offset,
@@ -253,7 +253,7 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state 
     if (optimizer->dense) hrt_state_round(state);
 }
 
-// Of `arrays` of `count` gradients, one behind the other.
+// Sums the squares of `arrays` arrays of `count` gradients, one behind the other.
 static void sum_squares(struct hrt_state *state, double *sum, int64_t offset, int64_t count,
                         int64_t arrays) {
     const void *grads = state->values[HRT_GRADIENTS];
@@ -315,7 +315,7 @@ static int64_t sums_of(const struct hrt_program *program) {
     return sums;
 }
 
-// Of this rank's part, by the device; at its end all that it was asked for is there. `sum`: scratch, one per tensor.
+// Sums the squares of this rank's part, on the device, and waits for it. `sum`: scratch, one per tensor.
 static double ask_own_squares(struct hrt_state *state, double *sum) {
     const int64_t tensors = hrt_train_dense_ask_squares(state->dense, sum);
     double all = 0;

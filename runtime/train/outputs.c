@@ -160,7 +160,7 @@ static double loss_of(const struct hrt_outputs *outputs, const struct hrt_progra
     return log(sum) + most - hrt_element(outputs->values, program->precision, first + target);
 }
 
-// What rank `from` has at `data` is there on rank 0, too. Only these two call it.
+// Copies `data` of rank `from` to rank 0. Only these two call it.
 static void bring(const struct hrt_state *state, int from, void *data, size_t bytes) {
     struct hrt_step step;
     struct hrt_steps steps = {.step = &step, .room = 1};
@@ -172,7 +172,7 @@ static void bring(const struct hrt_state *state, int from, void *data, size_t by
     hrt_join(state->comm, hrt_submit(state->comm, HRT_LANE_SAVE, &steps), "outputs of sequences");
 }
 
-// What the positions of sequence `index` lost by a loss against a teacher.
+// Reads the losses of sequence `index`'s positions against a teacher.
 static void read_losses(struct hrt_outputs *outputs, struct hrt_state *state,
                         const struct hrt_loss *loss, int64_t index) {
     const struct hrt_program *program = state->program;
@@ -185,7 +185,7 @@ static void read_losses(struct hrt_outputs *outputs, struct hrt_state *state,
     }
 }
 
-// Reads `rows` positions of sequence `index` of this rank's batch, from position `first` on, and what they lose.
+// Reads `rows` positions of sequence `index` of this rank's batch, from position `first` on, and their losses.
 static void read_rows(struct hrt_outputs *outputs, struct hrt_state *state, int number,
                       int64_t index, int64_t first, int64_t rows) {
     const int64_t positions = state->program->positions;
@@ -214,14 +214,14 @@ static void add_entries(struct hrt_outputs *outputs, const struct hrt_state *sta
             (size_t)((rows - skipped) * row));
 }
 
-// Of the sequence behind all others the teacher has the tokens that these do not hold.
+// Positions that the last sequence repeats: the teacher file has only those that no sequence before holds.
 static int64_t skipped_of(const struct hrt_outputs *outputs, int64_t positions) {
     if (!outputs->teacher.path) return positions;
     if (outputs->done < outputs->sequences) return 0;
     return positions - (outputs->said.tokens - outputs->sequences * positions);
 }
 
-// Adds sequence `index` of the batch of rank `from`: what loss number `number` of the program says of it.
+// Adds sequence `index` of the batch of rank `from`, with loss number `number` of the program.
 static void add_sequence(struct hrt_outputs *outputs, struct hrt_state *state, int from,
                          int64_t index, int number) {
     const struct hrt_program *program = state->program;

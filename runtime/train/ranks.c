@@ -1,4 +1,4 @@
-// What ranks hold and share.
+// The memory of a rank, and the parts that it shares.
 #include "runtime/train/ranks.h"
 
 #include <stdlib.h>
@@ -18,8 +18,8 @@ int64_t hrt_ranks_chunks(const struct hrt_program *program) {
     return chunks;
 }
 
-// The n-th expert that is here, by number, is chunk n of the model's tables. What follows the last
-// one is never read: those experts have no rows. It points at the buffer's start.
+// The n-th expert that is here, by number, is chunk n of the model's tables. Entries behind the last one
+// are never read: those experts have no rows. They point at the buffer's start.
 static void point_at_chunks(struct hrt_state *state, int index) {
     const struct hrt_program *program = state->program;
     const struct hrt_set *set = &program->set[index];
@@ -45,7 +45,7 @@ static void point_at_chunks(struct hrt_state *state, int index) {
     }
 }
 
-// What moves rows needs to know of a set; where every rank has all experts, only their counts move.
+// Describes a set to the exchange of rows; where every rank has all experts, only counts move.
 static struct hrt_experts_set moving_set(const struct hrt_program *program, int index) {
     const struct hrt_set *set = &program->set[index];
     return (struct hrt_experts_set){

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-// Of sequence `index`.
+// The entries of sequence `index`.
 static struct hrt_said rows_of(const struct hrt_state *state, struct hrt_said said, int64_t index) {
     const int64_t first = index * state->program->positions * state->teacher.count;
     return (struct hrt_said){said.ids + first, said.log_probs + first};

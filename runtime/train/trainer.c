@@ -133,7 +133,7 @@ static int64_t first_sequence(const struct hrt_trainer *trainer, int64_t step, i
     return hrt_trainer_sequences(trainer, step) + before * trainer->batch;
 }
 
-// Of the step that is being asked for, or NULL where the host computes.
+// The flight of the step that is being queued, or NULL where the host computes.
 static const struct hrt_flight *flight_of(const struct hrt_trainer *trainer) {
     return trainer->flights ? &trainer->flight[trainer->asked % trainer->flights] : NULL;
 }
@@ -219,7 +219,7 @@ static bool iterate(struct hrt_trainer *trainer, int64_t step, double *sum,
         if (flight)
             hrt_device_fetch_losses(&state->device, flight->losses + i * state->device.loss_count);
         hrt_load_counts_add(&trainer->loads, state->arena);
-        // What ranks sum up is there before backward is done, whose sums over ranks then are not waited for.
+        // Fetches the sums before backward is done; sums over ranks then need not wait for it.
         if (flight && !trainer->ahead && i + 1 == trainer->iterations) {
             hrt_flight_fetch_counts(flight, state, &trainer->loads);
             hrt_device_mark(&state->device, FORWARDS);

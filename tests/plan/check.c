@@ -26,7 +26,7 @@ const char *hpl_fault_text(enum hpl_fault fault) {
     return "unknown fault";
 }
 
-// What each holder has of each segment: parts[segment * holders + holder].
+// The parts of each segment that each holder has: parts[segment * holders + holder].
 struct paper {
     const struct hpl_topology *topology;
     const struct hpl_plan *plan;
