@@ -126,7 +126,7 @@ static int close_stream(void *cookie) {
     return close((int)(intptr_t)cookie);
 }
 
-// Of a file that was opened by its name; the position of one that the process has is its owner's.
+// Cuts a file that was opened by its name; the position of one that the process has is its owner's.
 static bool cut(int fd, int64_t bytes, int64_t kept) {
     const int64_t left = bytes < kept ? bytes : kept;
     return ftruncate(fd, left) == 0 && lseek(fd, left, SEEK_SET) == left;

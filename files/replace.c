@@ -32,7 +32,7 @@ static bool is_named(int fd, const char *path) {
 }
 
 // Opens the temporary file and locks it: so other runs keep away while this one writes; the lock ends with the
-// process. Whoever has it longer than a check takes is writing. -1: errno.
+// process. A process that holds it longer than a check takes is writing. -1: errno.
 static int open_locked(const char *temporary, mode_t mode) {
     const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     for (int i = 0; i < LOCK_TRIES; i++) {
@@ -72,7 +72,7 @@ static bool fail(const char **why) {
     return false;
 }
 
-// What is there must be a file that may be replaced: no folder, and no device either, which a rename
+// The target must be a file that may be replaced: no folder, and no device either, which a rename
 // would put a file in the place of.
 static bool check_target(const char *path, const char **why) {
     struct stat status;

@@ -160,5 +160,5 @@ static struct hec_cost call_cost(MlirOperation call) {
     return cost;
 }
 
-// What a call may do is told by the operation that it computes: hec_op_traits asks that one.
+// A call has the traits of the operation that it computes: hec_op_traits asks that one.
 const struct hec_traits hec_traits_call = {.pure = true, .verify = verify, .cost = call_cost};

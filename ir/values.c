@@ -125,7 +125,7 @@ static bool check_kernel(MlirOperation op, const struct hec_kernel *kernel, bool
     return false;
 }
 
-// What a call adds to is as its result. The region takes what a loop takes.
+// The operand that a call adds to has its result's type. The region's arguments follow a loop's rule.
 static bool check_region(MlirOperation op, bool keeps) {
     const struct hec_fused region = hec_fused_of(op);
     bool found = false;
@@ -169,7 +169,7 @@ bool hec_values_verify(MlirOperation op) {
     const struct hec_kernel *kernel = call ? hec_kernel_of(op) : hec_choose_kernel(op).kernel;
     if (kernel && !hec_takes_bf16(op))
         return check_kernel(op, kernel, keeps) && (!call || check_region(op, keeps));
-    const bool weights = hec_op_is(op, HEC_OP_transpose) && // Of a parameter's rounded copy.
+    const bool weights = hec_op_is(op, HEC_OP_transpose) && // On a parameter's rounded copy.
                          hec_type_is_rounded(mlirValueGetType(hec_operand(op, 0))) &&
                          hec_type_is_rounded(mlirValueGetType(hec_result(op, 0)));
     return weights || (keeps && hec_takes_bf16(op)) || refuse(op);

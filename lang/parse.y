@@ -18,7 +18,7 @@
 struct hec_parser {
     struct hec_scan scan;
     struct hec_tree *tree;
-    struct hec_expr *expression; // Of a start at START_EXPRESSION.
+    struct hec_expr *expression; // The result of a start at START_EXPRESSION.
     int start;                   // Token that says what to parse, until it was handed out.
 };
 }

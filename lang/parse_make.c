@@ -1,4 +1,4 @@
-// Builds the tree: what the grammar's actions call, and the two ways into the parser.
+// Builds the tree: functions for the grammar's actions, and the two ways into the parser.
 #include "lang/parse_make.h"
 
 #include "lang/parse.h"

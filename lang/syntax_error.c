@@ -1,4 +1,4 @@
-// Syntax errors in words: what was expected, what stands there, and what probably happened.
+// Syntax errors in words: the expected tokens, the token found, and the probable cause.
 //
 //   tiny.moe:9:14: error: expected `,` or `]` after `H`, found the end of the line
 #include <assert.h>
@@ -7,7 +7,7 @@
 
 #include "lang/parse_make.h"
 
-// What bison expects, with what belongs together named by one word.
+// The tokens that bison expects, with one word for each group of them.
 struct expected {
     const char *name[64];
     int count;

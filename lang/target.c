@@ -1,4 +1,4 @@
-// What a target cannot do yet, said before anything is compiled.
+// Reports settings that a target lacks, before anything is compiled.
 #include <string.h>
 
 #include "lang/check.h"

@@ -16,11 +16,11 @@
 #include "ir/target/target.h"
 #include "passes/base/pass.h"
 
-// What a tensor has of positions.
+// The place of the positions among a tensor's dimensions.
 enum place {
     NOWHERE,
     TOKENS,    // [batch, T, ..]
-    SEQUENCES, // [batch, ..]: what losses are computed of.
+    SEQUENCES, // [batch, ..]: losses are computed from them.
     TABLE,     // [T, ..]
     ELSEWHERE,
 };
@@ -94,7 +94,7 @@ static bool keeps_positions(const struct finder *f, MlirOperation op) {
     return true;
 }
 
-// Whether `op` computes each position alone, or what only losses read.
+// Whether `op` computes each position alone, or a value that only losses read.
 static bool is_by_position(struct finder *f, MlirOperation module, MlirOperation op) {
     if (hec_op_traits(op)->elementwise && !hec_op_is(op, HEC_OP_fill))
         return keeps_positions(f, op);
@@ -134,7 +134,7 @@ static bool is_by_position(struct finder *f, MlirOperation module, MlirOperation
     case HEC_OP_fractions:
     case HEC_OP_aux_loss:
     case HEC_OP_z_loss:
-    case HEC_OP_ahead: // Of targets, which logits know nothing of.
+    case HEC_OP_ahead: // Shifts targets, which logits do not depend on.
     case HEC_OP_cross_entropy:
     case HEC_OP_distill:
     case HEC_OP_FUNC:

@@ -1,4 +1,4 @@
-// check-shapes: what every later pass takes for granted is checked once, with messages for people.
+// check-shapes: checks once, with messages for people, all that later passes take for granted.
 //
 //   before   IR from ir/build, or text read by --compile-from
 //   after    the same

@@ -73,7 +73,7 @@ static MlirStringRef word_at(const char *words, int index) {
 }
 
 // The value's own name, with the word of its result where one operation has several: "n.rstd";
-// after the operation when it has none: "route.pair". What is left when a loop has ended: "x.last".
+// after the operation when it has none: "route.pair". A loop's result is "x.last".
 static void describe(MlirValue v, char *text, size_t room) {
     const MlirOperation op = hec_defining(v);
     const MlirStringRef name = name_of(v);
@@ -177,7 +177,7 @@ static MlirValue fetch(struct differentiation *d, MlirValue v) {
     return hec_build_fetch(&d->builder, v, hec_slot_sym_name(slot), layer);
 }
 
-// Made again instead of saved: what is the same anywhere, and the transpose of a parameter.
+// Recomputed instead of saved: values that are the same anywhere, and the transpose of a parameter.
 static bool is_made_again(MlirOperation op) {
     if (mlirOperationIsNull(op)) return false;
     return hec_same_anywhere(op) ||
@@ -278,10 +278,10 @@ static int captured(const struct differentiation *d, MlirBlock body, MlirValue *
     return count;
 }
 
-// What the reversed loop carries: the gradients of the active carried values, then of the captured.
+// Values that the reversed loop carries: gradients of the active carried values, then of the captured.
 struct reversal {
     int carried, all;
-    int index[CARRIED_MAX];          // Of carried value k in the loop of @forward.
+    int index[CARRIED_MAX];          // Index of carried value k in @forward's loop.
     MlirValue captured[CARRIED_MAX]; // From `carried` on.
 };
 

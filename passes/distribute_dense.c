@@ -21,7 +21,7 @@
 #include "passes/base/movement.h"
 #include "passes/base/rewrite.h"
 
-// What is complete behind operation `last` of `block`: `layer` of the parameter or set `symbol`.
+// `layer` of the parameter or set `symbol` is complete behind operation `last` of `block`.
 struct entry {
     MlirBlock block;
     MlirOperation last;

@@ -1,4 +1,4 @@
-// --explain=memory: what a device holds, and what fills the arena when most of it is in use.
+// --explain=memory: the memory of a device, and the arena's contents when most of it is in use.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +105,7 @@ static bool is_alive(const struct hec_homes *p, int value, int at) {
     return p->placed[value].home.kind == HEC_HOME_ARENA && v->first <= at && at <= v->last;
 }
 
-// What lives at operation `at`; `table` NULL: only the sum. What is made in place counts once.
+// Bytes alive at operation `at`; `table` NULL: only the sum. A value made in place counts once.
 static int64_t live_bytes(const struct hec_homes *p, int at, struct table *table) {
     int64_t sum = 0;
     for (int i = 0; i < p->slots.count; i++) {
@@ -237,7 +237,7 @@ static int64_t muon_elements(MlirOperation module) {
     return 2 * (largest + longest * longest);
 }
 
-// What a device has, where the model says it, and which settings would need less where that is too little.
+// Compares the need with a device's memory, where the model sets it, and lists settings that would need less.
 static void explain_device(MlirOperation module, int64_t needed, FILE *out) {
     const int64_t memory = (int64_t)hec_setting_number(module, HEC_KEY_cluster_device_memory, 0);
     if (memory <= 0) return;
@@ -265,7 +265,7 @@ static void explain_device(MlirOperation module, int64_t needed, FILE *out) {
     fprintf(out, "%smore devices: cluster.nodes, cluster.devices\n", indent);
 }
 
-// What has the memory that follows.
+// Prints whose memory the table below shows.
 static void print_whose(const struct hec_target *target, int64_t ranks, FILE *out) {
     const char *what = target->apart ? "device" : ranks > 1 ? "rank" : "process";
     if (ranks > 1)

@@ -1,7 +1,7 @@
-// --explain=plan: how experts move, on one screen: what was chosen, why, at what cost, what else was
-// tried, and what would change it.
+// --explain=plan: how experts move, on one screen: the choices, their reasons, their cost, the other
+// candidates, and facts that would change the choice.
 //
-// Times are those of simulations: the step's is what --simulate says; other choices take longer by what the
+// Times are those of simulations: --simulate gives the step's; other choices take longer by the difference that the
 // search has found (hecate.searched), which nothing here searches anew.
 #include <stdlib.h>
 #include <string.h>
@@ -277,7 +277,7 @@ static void print_other(const struct report *r, const char *what, const char *te
             *why ? "  " : "", why);
 }
 
-// For each choice the best candidate that differs in it alone: what the choice gives, and by how much that
+// For each choice the best candidate that differs in it alone: the gain of the choice, and by how much that
 // would have to be faster.
 static void print_compared(const struct report *r) {
     const struct hec_search *s = &r->search;

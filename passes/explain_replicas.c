@@ -37,7 +37,7 @@ static void print_row(FILE *out, const char *what, const double value[COLUMNS]) 
     fputc('\n', out);
 }
 
-// What the module says; false where experts stay.
+// Reads the module's movement; false where experts stay.
 static bool read(MlirOperation module, struct hpl_movement *m, struct hec_costs *costs,
                  const struct hpl_policy **policy) {
     if (!hec_moves_experts(module) || !hec_movement_read(module, m)) return false;

@@ -1,10 +1,10 @@
-// fingerprint: what the program means is written down, part by part, so that a run which goes on from a checkpoint can
+// fingerprint: writes down the meaning of the program, part by part, so that a run which resumes from a checkpoint can
 // tell which part is another.
 //
 //   before   func.func private @attention(%x) { ... moe.sdpa(%q, %k, %v) {window = 128, ...} ... }
 //   after    the same, and hecate.parts = {attention = "body=5c1f... sdpa.window=128 ...", ...}
 //
-// Why      What a program computes is known whole here, and later passes take it apart by what it runs on.
+// Why      The whole meaning of a program is known here; later passes take it apart for the machine that it runs on.
 // Needs    the graph stage: one function for each call, symbols with all that a model says of them.
 // Leaves   hecate.parts: a text of words key=value for each symbol, by its name, and "the dims" for their sizes. A word is
 //          what the part says in numbers and words; of a function `body` is a hash of all else: its operations in order,
@@ -36,8 +36,8 @@ struct writer {
     struct hec_arena arena;
     MlirContext context;
     HEC_VEC(struct size) sizes;
-    HEC_VEC(struct word) words; // Of the part that is written.
-    struct hec_map number;      // Of the values of a function, from 1 on.
+    HEC_VEC(struct word) words; // Words of the part being written.
+    struct hec_map number;      // Numbers a function's values, from 1 on.
     FILE *body;                 // Text that is hashed. NULL: of none.
     HEC_VEC(MlirNamedAttribute) parts;
 };
@@ -140,7 +140,7 @@ static uint64_t hash_of(const char *text, size_t bytes) {
     return hash;
 }
 
-// Of attributes of any other kind.
+// The text of attributes of any other kind.
 static const char *printed_text(struct writer *w, MlirAttribute value) {
     struct printed printed = {w, ""};
     mlirAttributePrint(value, print_piece, &printed);

@@ -7,7 +7,7 @@
 #include "ir/accessors.h"
 #include "passes/base/movement.h"
 
-enum { BOUNDS = 3, LAYERS_MAX = 1 << 16 }; // Of scf.for.
+enum { BOUNDS = 3, LAYERS_MAX = 1 << 16 }; // scf.for's.
 
 static bool is_one_block(MlirOperation op) {
     const MlirBlock block = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
@@ -64,7 +64,7 @@ static bool check_index(MlirOperation op) {
     return false;
 }
 
-// Of what names a set: one of the set's layers.
+// Checks that an operation with a set names one of the set's layers.
 static bool check_constant_layer(MlirOperation op, int64_t layer) {
     const MlirOperation set = hec_any_has_set(op)
                                   ? hec_find_symbol(hec_module_of(op), hec_any_set(op))
@@ -118,7 +118,7 @@ static MlirWalkResult visit(MlirOperation op, void *sound) {
     return MlirWalkResultAdvance;
 }
 
-// ---- paths of parameters: what files call them
+// ---- paths of parameters: their names in files
 
 // The layers' iterations of a parameter: first, first + stride, ... `layers` of them; one without layers.
 struct iterations {

@@ -70,7 +70,7 @@ static bool may_wait(const struct fusion *f, MlirOperation op) {
 
 // ---- may two groups stand together?
 
-// `early` can move down to `late`: nothing in between reads it, but what can wait.
+// `early` can move down to `late`: all operations in between that read it can wait.
 static bool can_sink(const struct fusion *f, const struct group *early, const struct group *late) {
     const MlirBlock block = mlirOperationGetBlock(first_of(late));
     for (int i = 0; i < early->ops.count; i++) {

@@ -1,4 +1,4 @@
-// fuse-epilogue: what is done to each element of a GEMM's result is done while it is in cache.
+// fuse-epilogue: elementwise work on a GEMM's result is done while that is in cache.
 //
 //   before   %u = moe.contract(%x, %w); ..; %h = moe.fused(%g, %u) {..}
 //   after    %u = moe.contract(%x, %w); %h = moe.fused(%g, %u) {epilogue = true, ..}
@@ -8,9 +8,9 @@
 //          made it: bias, activation, gate GEMM, residual and their gradients are all the same.
 // Needs    a target with epilogues, and a module that verifies. Runs after the passes that put operations between others, as
 //          an epilogue stands right behind its GEMM, and before verify-movement, which proves that
-//          what has risen finds the experts it reads.
+//          the operations that have risen find the experts they read.
 // Leaves   `epilogue` on loops that read a GEMM's result element by element and need nothing else
-//          that is computed from it. Such a loop moves up to its GEMM, and what it needs besides moves
+//          that is computed from it. Such a loop moves up to its GEMM, and its other operands move
 //          before the GEMM, also GEMMs with their own epilogues. An elementwise operation that stood alone becomes a
 //          moe.fused. The same numbers: no operation changes.
 // Reports  nothing.
@@ -25,7 +25,7 @@
 #include "passes/sums.h"
 
 enum {
-    OPERANDS_MAX = 4, // Of an elementwise operation.
+    OPERANDS_MAX = 4, // Operands of an elementwise operation.
     RISE_MAX = 128,   // Operations that rise before a GEMM for its epilogue.
 };
 
@@ -50,7 +50,7 @@ static bool stands_behind(MlirOperation op, MlirOperation product) {
            !mlirOperationIsBeforeInBlock(op, product);
 }
 
-// What has to be computed before `product`, and is not yet, in the order in which it can be.
+// Operations that have to be computed before `product`, and are not yet, in the order in which they can be.
 struct rise {
     const struct hec_map *stored;
     MlirOperation product;
@@ -72,8 +72,8 @@ static bool may_move(const struct rise *r, MlirOperation op) {
     return !mlirOperationEqual(op, r->product) && (free || hec_may_rise(r->stored, op));
 }
 
-// Adds `op` and what it needs. A GEMM and its epilogue stay together: where one has to rise, both do, with
-// what either needs. False: it can't be computed before `product`.
+// Adds `op` and its operands. A GEMM and its epilogue stay together: where one has to rise, both do, with
+// the operands of both. False: it can't be computed before `product`.
 static bool add(struct rise *r, MlirOperation op) {
     if (!stands_behind(op, r->product) || has_risen(r, op)) return true;
     const MlirOperation of = hec_epilogue_product(op), epilogue = hec_epilogue_of(op);

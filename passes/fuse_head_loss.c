@@ -7,10 +7,10 @@
 //
 // Why      Logits of all tokens, and their gradient in the same place, are the largest array of a model with a large
 //          vocabulary. Backward recomputes them, which is a third more arithmetic of the head.
-// Needs    parallel.logits, a number of tokens; @forward without calls, and what rounds. Before differentiate, which
+// Needs    parallel.logits, a number of tokens; @forward without calls, and `rounds`. Before differentiate, which
 //          so makes the gradient of the whole.
-// Leaves   no logits of all tokens. Slots that held them hold those of a block, and %x is observed, too: what the runtime wants to see
-//          of logits is computed from it.
+// Leaves   no logits of all tokens. Slots that held them hold those of a block. %x is observed, too: the runtime
+//          computes from it the logits that it wants to see.
 // Reports  "not yet" for a loss whose logits are not exactly `x @ param`, or have another reader.
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,7 +146,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     const int64_t most = hec_setting_count(module, HEC_KEY_parallel_logits, 0);
     struct hec_ops ops = hec_ops_below(module);
     bool sound = true;
-    for (int k = 0; k < ops.count; k++) { // What goes away stands before its loss.
+    for (int k = 0; k < ops.count; k++) { // Erased operations stand before their loss.
         struct head head;
         if (!hec_op_is(ops.op[k], HEC_OP_cross_entropy)) continue;
         if (find(ops.op[k], &head)) {

@@ -1,10 +1,10 @@
-// fuse-swiglu: two GEMMs of experts' rows and what gates one by the other are one operation.
+// fuse-swiglu: two GEMMs of experts' rows and the gating of one by the other are one operation.
 //
 //   before   %g = moe.grouped_contract(%x, %w1, %f); %u = moe.grouped_contract(%x, %w3, %f)
 //            %h = moe.fused(%g, %u, %gate) { silu(g) u gate }
 //   after    %g, %u, %h = moe.swiglu(%x, %w1, %w3, %f, %gate)
 //
-// Why      One kernel has both sums of an element in the same thread: rows are loaded once, and what gates them reads
+// Why      One kernel has both sums of an element in the same thread: rows are loaded once, and gating them reads
 //          no memory. Backward needs %g and %u, so they are still written.
 // Needs    a target with such a kernel; loops, so it runs behind fuse-elementwise, and their final types, so behind store-bf16.
 // Leaves   moe.swiglu, or moe.gathered_swiglu where the GEMMs gather. The same numbers: %h is computed from %g

@@ -1,4 +1,4 @@
-// group-experts: what experts compute becomes ordinary operations over rows grouped by expert.
+// group-experts: experts become ordinary operations over rows grouped by expert.
 //
 //   before   %y = moe.experts(%x, %weights, %ids, %i) {set = @sparse, expert = @sparse.expert}
 //   after    %first, %pair, %slot = moe.route(%ids)
@@ -90,7 +90,7 @@ struct order {
     MlirValue first, pair, slot;
 };
 
-// That of the route, or what the experts' capacity keeps of it.
+// The order of the route, or of the rows that the experts' capacity keeps.
 static struct order limit(struct hec_builder *b, MlirOperation experts, MlirOperation route) {
     const MlirValue first = hec_route_first(route), pair = hec_route_pair(route),
                     slot = hec_route_slot(route);

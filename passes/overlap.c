@@ -8,7 +8,7 @@
 //            while experts compute, the network would otherwise be idle.
 //            @backward: a re-materialization starts behind the mixture that comes before it: the last
 //            one of the loop starts the first one of the next iteration ({ahead = 1}: layer %i - 1;
-//            nothing below layer 0), and what comes before the loop starts the first iteration's.
+//            nothing below layer 0), and the mixture before the loop starts the first iteration's.
 //            Gradients are released at the end of their block; in a loop over layers, which take turns
 //            with two sets of slots, behind the experts of the layer after it.
 //
@@ -43,7 +43,7 @@ static MlirBlock block_of(MlirOperation op) {
     return mlirOperationGetBlock(op);
 }
 
-// What has moved out of the mixture's block belongs to the call of the mixture.
+// Operations moved out of the mixture's block belong to the call of the mixture.
 static void belong_to_call(struct hec_builder *b, const struct hec_site *site) {
     const MlirLocation at = hec_loc_strip(mlirOperationGetLocation(site->exchange));
     b->at = mlirLocationIsACallSite(at) ? hec_loc_strip(mlirLocationCallSiteGetCaller(at)) : at;
@@ -75,7 +75,7 @@ static MlirOperation earliest(const struct hec_sites *sites, int index) {
     return mlirBlockGetFirstOperation(block);
 }
 
-// What does not need the experts is computed before their await: parameters travel meanwhile.
+// Computes operations that do not need the experts before their await: parameters travel meanwhile.
 static void delay_await(const struct hec_site *site) {
     const MlirOperation await = find(block_of(site->waves), site, HEC_OP_await, NULL, NULL);
     const struct hec_ops ops = hec_independent(site);
@@ -223,7 +223,7 @@ static void move_backward(const struct hec_sites *sites, int back) {
     mlirOperationDestroy(start);
 }
 
-// What materialize leaves of every mixture in @backward, and text that is read may lack.
+// Checks the operations that materialize leaves of every mixture in @backward; IR read as text may lack them.
 static bool check_site(const struct hec_site *site) {
     if (!site->collect_back.ptr) return true;
     const MlirBlock block = block_of(site->collect_back);

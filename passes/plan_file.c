@@ -155,7 +155,7 @@ struct hec_plan_settings hec_plan_settings(const char *path, struct hec_arena *a
 struct reader {
     struct hec_json_file *file;
     MlirOperation module;
-    const char *key[PATH_MAX_KEYS + 1]; // Of the object that is read; NULL ends them.
+    const char *key[PATH_MAX_KEYS + 1]; // The path to the object being read; NULL ends them.
     int keys;
 };
 
@@ -172,7 +172,7 @@ fail(struct reader *r, const char *key, const char *format, ...) {
     r->key[r->keys] = NULL;
 }
 
-// The object `key` of `from`; what is reported next belongs to it until `leave`.
+// The object `key` of `from`; faults are reported inside it until `leave`.
 static json_t *enter(struct reader *r, json_t *from, const char *key) {
     json_t *object = json_object_get(from, key);
     if (!json_is_object(object)) fail(r, key, "expected an object `%s`", key);
@@ -263,12 +263,12 @@ static void read_movement(struct reader *r, json_t *root, struct hpl_movement *m
     leave(r);
 }
 
-// What an array of a set holds.
+// The shape of a set's array.
 struct cells {
     const char *key;
     int64_t length[3]; // Layers, then what it has for each.
     int depth;
-    int64_t most; // Of one number.
+    int64_t most; // The largest number allowed.
 };
 
 // Flattens nested arrays into `to`.
@@ -355,7 +355,7 @@ static void read_sets(struct reader *r, json_t *root, int64_t world) {
     free(ops.op);
 }
 
-// They have been taken already, with those of the command line; what they say is the front's to judge.
+// The driver has taken the settings, with those of the command line; the front end checks their values.
 static void check_settings(struct reader *r, json_t *root) {
     const char *key;
     json_t *value;

@@ -28,7 +28,7 @@ static json_t *hash_text(uint64_t hash) {
     return json_sprintf("%016" PRIx64, hash);
 }
 
-// Of the names, sizes and layers of all parameters, in the order of the module.
+// Hash of the names, sizes and layers of all parameters, in the order of the module.
 static uint64_t hash_parameters(MlirOperation module) {
     const struct hec_ops ops = hec_ops_in(hec_module_body(module));
     uint64_t hash = start;

@@ -1,4 +1,4 @@
-// recompute: what is cheap to recompute is not saved.
+// recompute: values that are cheap to recompute are not saved.
 //
 //   before   @forward: stash %s @mlp.s[%i], with %s = moe.silu(%a) and stash %a @mlp.a[%i]
 //            @backward: %s = moe.fetch @mlp.s[%i]
@@ -11,9 +11,9 @@
 //          arguments and values that @backward can have without it: no slot is added.
 //          parallel.recompute says what is recomputed. elementwise: elementwise operations. cheap: also movement of
 //          rows and norms, for less memory and more time. all: also GEMMs and attention, so that of a layer little
-//          more is kept than what comes into it, for a third more arithmetic. none: nothing. Of every policy but none:
-//          rows that only GEMMs of experts read, where the target gathers them (gather-rows), as that costs nothing.
-//          Kept in any case: what a router decides, which is small, and rows that other ranks' experts get: with all,
+//          more is kept than what comes into it, for a third more arithmetic. none: nothing. Every policy but none also
+//          recomputes rows that only GEMMs of experts read, where the target gathers them (gather-rows), at no cost.
+//          Always kept: the router's choices, which are small, and rows that other ranks' experts get: with all,
 //          distribute-experts sends these once more.
 // Reports  nothing.
 #include "ir/accessors.h"
@@ -25,7 +25,7 @@
 #include "ir/ops/head_loss.h"
 #include "passes/base/again.h"
 
-// Of GEMMs and attention, as the model means them: before anything is recomputed.
+// Those of GEMMs and attention, as the model means them: before anything is recomputed.
 static double flops_per_token(MlirOperation module) {
     double flops = 0;
     const struct hec_ops ops = hec_ops_below(module);

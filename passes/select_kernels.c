@@ -5,8 +5,8 @@
 //   after    %r = hk.call(%x, %w, %a) {kernel = "matmul_nn", m = ["batch", "T"], n = ["F"], k = ["D"]}
 //            %u, %h = hk.call(%x, %v, %g) {kernel = "matmul_nn", ..} { ^(%block, %p): .. }
 //
-// Why      Which kernel it is, which sizes it gets, what it adds to and what it does with each block of
-//          its result is decided here, once for all that comes behind: homes, proofs, emission.
+// Why      The kernel, its sizes, the operand that it adds to and the epilogue on each block of
+//          its result are decided here, once for all later stages: homes, proofs, emission.
 // Needs    a module that verifies, with epilogues right behind their GEMMs.
 // Leaves   hk.call for every operation of kernels.def. Loops (elementwise, moe.fused, sums that no kernel
 //          makes), calls of the runtime and accesses to symbols stay as they are. Sums that a kernel
@@ -101,7 +101,7 @@ static void run_on(MlirOperation func, bool sums) {
         const MlirOperation maker = hec_defining(hec_operand(ops.op[k], operand));
         *hec_map_at(&added, maker.ptr) = (intptr_t)ops.op[k].ptr;
     }
-    // What goes away with its GEMM, a sum or an epilogue, has no kernel of its own.
+    // A sum or an epilogue that goes away with its GEMM has no kernel of its own.
     MlirOperation *chosen = ops.op;
     int count = 0;
     for (int k = 0; k < ops.count; k++) {

@@ -22,7 +22,7 @@ static MlirOperation set_of(MlirOperation module, const struct hec_set_cost *cos
     return hec_find_symbol(module, HEC_STR(cost->name));
 }
 
-// First owners that are not the usual ones, and what recorded loads lead to expect.
+// Writes first owners that are not the usual ones, and the loads that the record lets expect.
 static void write_sets(MlirOperation module, const struct hec_search *s, struct hec_arena *arena) {
     const MlirContext c = mlirOperationGetContext(module);
     const int64_t devices = s->setup.costs.machine.nodes * s->setup.costs.machine.devices;

@@ -4,12 +4,12 @@
 //   after    %y = .. : bf16, %rstd = .. : f32; %h = .. : bf16
 //
 // Why      Activations, their gradients, saved values and rows take half of the memory and half of the time that moving
-//          them takes, and tensor cores multiply bf16. Arithmetic stays that of f32: who reads a value widens it,
-//          who writes one rounds it.
+//          them takes, and tensor cores multiply bf16. Arithmetic stays that of f32: readers of a value widen it,
+//          writers round it.
 // Needs    a target with bf16_values, and use-bf16 before it: `rounds` says which GEMMs multiply bf16.
 // Leaves   bf16: tensors that have a dimension `batch` or `rows`, as far as their kernels have forms of bf16
 //          (kernels.def, values), with the loops, sums and slots between them, and the rows that ranks send each other. f32: parameters and their gradients,
-//          statistics of norms and attention, losses, and what is made of such values alone, as everything about routers.
+//          statistics of norms and attention, losses, and values made of these alone, as everything about routers.
 //          moe.copy changes the type between a value and a kernel that has no form for it.
 // Reports  nothing.
 #include <stdlib.h>
@@ -26,10 +26,9 @@ enum { BOUNDS = 3 }; // Operands of scf.for before the initial values.
 
 struct types {
     MlirOperation module;
-    struct hec_ops ops;   // Of all functions, without the bodies of fused loops.
-    struct hec_ops slots; // Symbols.
-    struct hec_map
-        bf16; // What is to be bf16: values, slots and, of sets, the rows that ranks send.
+    struct hec_ops ops;       // In all functions, without the bodies of fused loops.
+    struct hec_ops slots;     // Symbols.
+    struct hec_map bf16;      // Values, slots and sets (the rows that ranks send) that become bf16.
     struct hec_map converted; // Value -> the copy of it that has the other type.
     bool found;               // Something more is.
 };
@@ -129,7 +128,7 @@ static void set_types(const struct types *s, MlirOperation op) {
     for (int i = 0; i < loop.carried; i++) set_type(s, hec_for_argument(&loop, i));
 }
 
-// The region's arguments are as the inputs; what is computed from them is f32.
+// The region's arguments have the types of the inputs; its operations compute f32.
 static void fit_region(MlirOperation op) {
     const struct hec_fused fused = hec_fused_of(op);
     const MlirContext c = mlirOperationGetContext(op);

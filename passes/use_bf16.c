@@ -3,8 +3,8 @@
 //   before   %w = moe.get @w : f32; %h = moe.contract(%x, %w)
 //   after    %w = moe.get @w : bf16; %h = moe.contract(%x, %w) {rounds = true}
 //
-// Why      A GEMM in bf16 has twice the arithmetic and half the weights to read. What is rounded is
-//          part of what the program means, so it stands in the IR, before gradients are taken.
+// Why      A GEMM in bf16 has twice the arithmetic and half the weights to read. Rounding is
+//          part of the program's meaning, so it stands in the IR, before gradients are taken.
 // Needs    @forward without calls, so that the operand of a GEMM that is a parameter shows as one.
 // Leaves   in modules with train.precision = bf16, others as they were: `rounds` on every GEMM with
 //          a parameter of f32 on its right, which it reads as the rounded copy, and on attention. The

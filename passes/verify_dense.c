@@ -5,7 +5,7 @@
 // Why      Gathers have no values, so SSA says nothing about them. This pass runs @forward and then @backward on
 //          paper, every layer, and keeps where each parameter is, and its gradient.
 // Proves   1. a parameter is read between its await and its forget only
-//          2. what starts was not here, is awaited and forgotten once, and nothing is left at the end
+//          2. a started gather's parameter was absent, is awaited and forgotten once; none is left at the end
 //          3. two layers of a parameter at most are here or on their way
 //          4. no gradient is added to behind its reduce_scatter, and each that was added to has one
 // Needs    Loops over layers with known counts.

@@ -6,7 +6,7 @@
 //          @backward on paper, every layer and two waves, and keeps for each set and layer where its
 //          replicas are. So loop edges that a start is moved over are run, not argued about.
 // Proves   1. a chunk is read, and its gradient added to, only between its await and its release
-//          2. what is started was planned, and is awaited, reduced and released once
+//          2. a started transfer was planned, and its chunks are awaited, reduced and released once
 //          3. at no time are replicas of more layers held than the set's slot_layers says (each has
 //             `slots`), nor gradients of more than grad_layers
 //          4. calibration comes behind the exchange of its layer and before its await
@@ -44,7 +44,7 @@ struct set_state {
     int64_t held, summed; // Layers with replicas, and with gradients of replicas.
 };
 
-// What a value stands for: parameters of a set in one layer.
+// The parameters of a set in one layer, for which a value stands.
 struct value_state {
     int64_t layer;
     struct set_state *set;
@@ -111,7 +111,7 @@ static void take_slots(struct run *r, MlirOperation op, struct set_state *set, i
     }
 }
 
-// Of the next layer; in another wave it is there already.
+// Prefetches the next layer; in another wave it is there already.
 static void run_prefetch(struct run *r, MlirOperation op, struct set_state *set, int64_t layer) {
     if (layer >= set->layers || set->layer[layer].prefetched) return;
     if (r->backward || set->layer[layer].planned) {

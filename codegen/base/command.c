@@ -95,7 +95,7 @@ int hec_command_run(struct hec_command *c) {
     }
     bool failed = child < 0;
     if (failed) reason = errno;
-    if (!failed) setpgid(child, child); // Whoever comes first.
+    if (!failed) setpgid(child, child); // The child does, too: either may be first.
     hec_output_child(child, c->seconds);
     close(channel[1]);
     ssize_t got = 0;

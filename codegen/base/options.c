@@ -21,10 +21,10 @@ struct option {
     const char *name;
     enum value_form form;
     bool list;           // May be given several times; all count. Else the last one does.
-    size_t field;        // Of struct hec_options: bool, const char * or struct hec_texts.
+    size_t field;        // In struct hec_options: bool, const char * or struct hec_texts.
     size_t value;        // MAYBE_EQUALS: where the value goes.
     const char *choices; // Words allowed, with | between them; NULL: any text.
-    const char *shown;   // Of the value, in --help.
+    const char *shown;   // Stands for the value, in --help.
     const char *help;    // NULL: not shown.
 };
 

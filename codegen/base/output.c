@@ -99,7 +99,7 @@ void hec_output_child(pid_t child, unsigned seconds) {
     if (child > 0) {
         signal(SIGALRM, on_signal);
         prctl(PR_SET_CHILD_SUBREAPER,
-              1); // What the program leaves running is then ours to wait for.
+              1); // Processes that the program leaves become ours to wait for.
         alarm(seconds);
     }
     sigprocmask(SIG_SETMASK, &unheld, NULL);
@@ -144,7 +144,7 @@ static void forget(const char *path) {
     }
 }
 
-static struct hf_files files; // Of this compilation.
+static struct hf_files files; // The files of this compilation.
 
 bool hec_output_note(bool written, const char *role, const char *path) {
     char why[HF_WHY];

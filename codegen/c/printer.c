@@ -1,4 +1,4 @@
-// What stands for each operation in C.
+// The C code of each operation.
 #include "codegen/c/printer.h"
 
 #include "codegen/c/ops.h"

@@ -10,7 +10,7 @@
 #include "codegen/host/symbols.h"
 #include "ir/accessors.h"
 
-// What a kernel calls a tensor.
+// The name of a tensor in a kernel.
 static const char *name_of(struct hec_emitter *e, MlirValue value) {
     const MlirStringRef name = hec_temporary_name(value);
     return hec_arena_copy(&e->arena, name.data, name.length);
@@ -127,7 +127,7 @@ void hec_cuda_sum(struct hec_emitter *e, MlirOperation op) {
     const MlirValue a = hec_sum_a(op), r = hec_sum_r(op);
     const MlirType type[] = {mlirValueGetType(a), mlirValueGetType(r)};
     const struct hec_tensor ta = hec_tensor_of(type[0]), tr = hec_tensor_of(type[1]);
-    struct hec_tensor order = tr; // What is kept, then what is summed.
+    struct hec_tensor order = tr; // The kept dims, then the summed ones.
     for (int i = 0; i < ta.rank; i++) {
         if (hec_tensor_find(&tr, ta.dim[i]) < 0) hec_tensor_append(&order, ta.dim[i], ta.size[i]);
     }

@@ -8,7 +8,7 @@
 #include "codegen/host/function.h"
 #include "codegen/host/literal.h"
 
-// What C++ and CUDA would read otherwise; C's own words are no names anyway.
+// Words with another meaning in C++ and CUDA; no name is a word of C anyway.
 static const char *const reserved[] = {
     "and",       "and_eq",      "bitand",
     "bitor",     "blockDim",    "blockIdx",

@@ -1,4 +1,4 @@
-// What stands for each operation in C and CUDA.
+// The C and CUDA code of each operation.
 #include "codegen/cuda/printer.h"
 
 #include "codegen/cuda/ops.h"

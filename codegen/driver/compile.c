@@ -21,7 +21,7 @@
 #include "passes/plan_file.h"
 #include "passes/plan_origin.h"
 
-// What the command line names.
+// Notes the files that the command line names.
 static bool note_files(const struct hec_options *o) {
     return hec_output_note(false, "the input", o->input) &&
            hec_output_note(false, "--cluster", o->cluster) &&
@@ -87,7 +87,7 @@ static bool stop_early(struct hec_compilation *c) {
     return true;
 }
 
-// What needs no program is there for every target.
+// Stages before C exist for every target.
 static bool can_emit(const struct hec_compilation *c) {
     if (c->to < STAGE_C || hec_report_of(c) || c->options->simulate) return true;
     if (hec_target_printer(c->module)) return true;

@@ -1,4 +1,4 @@
-// What a compilation ends with: a report, C, or a program.
+// Ends a compilation: prints a report, or writes C or a program.
 #include "codegen/driver/finish.h"
 
 #include <errno.h>
@@ -68,7 +68,7 @@ static const char *c_file(struct hec_compilation *c) {
     return hec_output_temporary(c->arena, NULL, ".c", false);
 }
 
-// Of a program for a GPU the kernels, compiled, and what to link them with; NULL after a complaint.
+// Compiles the kernels of a program for a GPU. Returns the objects and libraries to link; NULL after a complaint.
 static const char *const *compile_kernels(struct hec_compilation *c, const char *source, bool ranks,
                                           int *status) {
     const struct hec_options *o = c->options;

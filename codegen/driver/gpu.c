@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-// Of cuda.h, whose numbers do not change.
+// Values from cuda.h, which do not change.
 enum { MAJOR = 75, MINOR = 76 };
 
 struct driver {

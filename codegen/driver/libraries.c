@@ -13,7 +13,7 @@
 #define TEXT(word) #word
 #define TEXT_OF(macro) TEXT(macro)
 
-// An archive's first bytes: what it is, and the head of its first member.
+// An archive's first bytes: its magic, and the head of its first member.
 struct head {
     char magic[8];
     char name[16], date[12], user[6], group[6], mode[8], size[10], end[2];

@@ -1,4 +1,4 @@
-// nvcc: its arguments, and what programs for a GPU are linked with.
+// nvcc: its arguments, and the libraries that programs for a GPU link.
 #include "codegen/driver/nvcc.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@ static const char *architectures_here(struct hec_arena *arena) {
     return here ? hec_arena_format(arena, "%s|compute_80", here) : NULL;
 }
 
-// What `target` names; without an architecture the GPUs that are here, or all.
+// The architectures that `target` names; without one those of the GPUs that are here, or all.
 static const char *architectures_of(struct hec_arena *arena, const char *target) {
     const char *one = strchr(target, ':');
     const char *here = one ? NULL : architectures_here(arena);
@@ -120,7 +120,7 @@ static void add_library(struct hec_command *words, const char *path, const char 
             words, hec_arena_format(words->arena, "-Wl,-rpath,%.*s", (int)(slash - path), path));
 }
 
-// What moves messages looks whether NCCL's executor is there, which opens NCCL's library when the program needs it: others
+// The transport looks for NCCL's executor, which opens NCCL's library when the program needs it: other programs
 // start where there is none.
 static void add_ranks(struct hec_command *words) {
     const char *slash = strrchr(HECATE_NCCL, '/');

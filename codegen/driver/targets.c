@@ -1,4 +1,4 @@
-// Targets, as the command line knows them, and what prints their programs.
+// Targets, as the command line knows them, and the printers of their programs.
 #include "codegen/driver/targets.h"
 
 #include <string.h>

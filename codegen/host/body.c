@@ -53,7 +53,7 @@ static void comment_line(struct hec_emitter *e, MlirOperation op) {
 static void emit_list(struct hec_emitter *e, const MlirOperation *op, int count, int depth);
 
 // Declares the temporaries of an operation in a fixed order, before its statement mentions them. Those of an
-// epilogue are its function's, and what is added to is the result.
+// epilogue are its function's, and a sum goes to the result.
 static void declare(struct hec_emitter *e, MlirOperation op) {
     const struct hec_call call = hec_call_of(op);
     for (int i = 0; i < call.operands; i++) {
@@ -67,7 +67,7 @@ static void declare(struct hec_emitter *e, MlirOperation op) {
     }
 }
 
-// A loop over waves, or what happens again for all but the last one.
+// A loop over waves, or one over all waves but the last for overwritten rows.
 static void emit_waves(struct hec_emitter *e, const struct hec_for *loop, int depth) {
     struct hec_writer *out = &e->function->body;
     const MlirOperation count = hec_defining(loop->bound);

@@ -1,4 +1,4 @@
-// What elementwise operations compute, as C expressions.
+// Elementwise operations as C expressions.
 #include "codegen/host/expression.h"
 
 #include <assert.h>
@@ -14,7 +14,7 @@ struct expression {
     enum level level;
 };
 
-// Operators, with their blanks. What is neither here nor in `apply` is a function of kernels/scalar.h, which has
+// Operators, with their blanks. All operations but these and those of `apply` are functions of kernels/scalar.h with
 // the operation's name.
 static const struct {
     enum hec_op op;
@@ -113,7 +113,7 @@ static bool mentions_twice(MlirOperation op) {
     return id == HEC_OP_select_less || id == HEC_OP_minimum || id == HEC_OP_maximum;
 }
 
-// What values of a region stand for.
+// The expressions for values of a region.
 struct region {
     struct hec_map number; // Value -> index + 1.
     HEC_VEC(struct expression) expressions;
@@ -142,7 +142,7 @@ static int mentions(MlirValue value) {
 
 static void add_operation(struct hec_emitter *e, struct region *region, MlirOperation op,
                           struct hec_writer *body) {
-    enum { LONGEST = 56 }; // Of an expression inside another one.
+    enum { LONGEST = 56 }; // The longest expression inside another one.
     if (!hec_op_traits(op)->elementwise) {
         hec_emit_fault(e, op, "cannot stand in moe.fused");
         return;

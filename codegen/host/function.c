@@ -159,7 +159,7 @@ MlirStringRef hec_temporary_name(MlirValue value) {
     return name;
 }
 
-// What a value without a name is called: "moe.rmsnorm" -> "rmsnorm"; "fused" for the result of an epilogue.
+// The name of a value that has none: "moe.rmsnorm" -> "rmsnorm"; "fused" for the result of an epilogue.
 static const char *operation_name(MlirOperation op, int result) {
     const enum hec_op id = result >= hec_call_of(op).results ? HEC_OP_fused : hec_op_computes(op);
     const char *dot = strrchr(hec_op_row(id)->name, '.');
@@ -241,7 +241,7 @@ const char *hec_home_row(struct hec_emitter *e, const struct hec_home *home) {
     const MlirOperation symbol = hec_home_symbol(e, home);
     if (home->row == HEC_ROW_FIXED) {
         if (home->at > 0 && home->at == hec_any_layers(symbol)) {
-            return HEC_TEXT(e, "[%s]", hec_layers(e, home->at)); // What the last layer left.
+            return HEC_TEXT(e, "[%s]", hec_layers(e, home->at)); // The last layer's value.
         }
         return HEC_TEXT(e, "[%" PRId64 "]", home->at);
     }
@@ -313,7 +313,7 @@ const char *hec_ref(struct hec_emitter *e, MlirValue value) {
     return home_ref(e, &home, hec_type_is_rounded(mlirValueGetType(value)));
 }
 
-// What is added to a temporary of this function is written under the temporary's name.
+// A sum into a temporary of this function is written under the temporary's name.
 const char *hec_result_ref(struct hec_emitter *e, MlirOperation op, int index) {
     const MlirValue onto = hec_call_of(op).onto;
     if (index > 0 || mlirValueIsNull(onto)) return hec_ref(e, hec_result(op, index));

@@ -98,7 +98,7 @@ static const char *experts_text(struct hec_emitter *e, MlirOperation op, const c
     return hec_experts_of(e, hec_tensor_of(mlirValueGetType(first)).size[0] - 1);
 }
 
-// What kernels.def has a word for, "word" or "word(inner)"; NULL: it is none of these.
+// The text for an argument of kernels.def, "word" or "word(inner)"; NULL: the word is none of these.
 static const char *word_text(struct hec_emitter *e, MlirOperation op, const char *word,
                              const char *inner) {
     const char *kind = word_at(e, word, "(");
@@ -123,7 +123,7 @@ static const char *word_text(struct hec_emitter *e, MlirOperation op, const char
     return NULL;
 }
 
-// Of those nothing is left when forward has ended.
+// A temporary is gone when forward has ended.
 static bool is_temporary(struct hec_emitter *e, MlirValue value) {
     return hec_value_home(e, value).kind == HEC_HOME_ARENA;
 }

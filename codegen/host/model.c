@@ -199,7 +199,7 @@ void hec_model_offsets(struct hec_emitter *e, struct hec_writer *out) {
 struct layer_loop {
     struct hec_emitter *e;
     struct hec_writer *out;
-    int64_t count; // Of the open loop; 0: none.
+    int64_t count; // The open loop's; 0: none.
 };
 
 static void enter_loop(struct layer_loop *loop, const char *count_text, int64_t count) {

@@ -29,7 +29,7 @@ static bool find_real(struct hec_emitter *e) {
     return e->real;
 }
 
-// What the attributes of `op` must be for the emitter to rely on them.
+// Checks attributes of `op` that the emitter relies on.
 static bool has_ints(struct hec_emitter *e, MlirOperation op, const char *const *keys) {
     for (; *keys; keys++) {
         const MlirAttribute value = mlirOperationGetAttributeByName(op, HEC_STR(*keys));
@@ -115,7 +115,7 @@ static const char *mebibytes(struct hec_emitter *e, double bytes) {
     return HEC_TEXT(e, "%.1f MiB", bytes / (1024 * 1024));
 }
 
-// What the host's part of a program needs of the runtime.
+// Includes the parts of the runtime that the host's part of a program needs.
 static void write_runtime_headers(struct hec_emitter *e, struct hec_writer *out) {
     if (e->world > 1) {
         hec_line(out, "#include \"hecate/runtime/net/backend.h\"");
@@ -160,7 +160,7 @@ static void write_head(struct hec_emitter *e, struct hec_writer *out) {
     if (!hec_on_device(e)) write_runtime_headers(e, out);
     hec_blank(out);
 }
-// What nvcc compiles of the program: kernels and their launchers. The C compiler takes what follows.
+// The part of the program for nvcc: kernels and their launchers. The C compiler takes the rest.
 static void write_device(struct hec_emitter *e, struct hec_writer *out) {
     hec_blank(out);
     hec_comment(

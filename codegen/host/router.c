@@ -1,4 +1,4 @@
-// What the program has for routers.
+// The parts of the program for routers.
 #include "codegen/host/router.h"
 
 #include <stdlib.h>

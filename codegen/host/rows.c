@@ -29,7 +29,7 @@ static const char *drop_rule(struct hec_emitter *e, MlirOperation op) {
     return hec_word(e, op, "drop", drops);
 }
 
-// The rows of the wave, from where the experts' rows start. Of a device the host cannot read that.
+// Sets the rows of the wave, from the offsets of the experts' rows; the host cannot read these on a device.
 static void set_rows(struct hec_emitter *e, MlirOperation op, MlirValue first) {
     if (hec_on_device(e)) {
         hec_statement(e, "m->rows = hrt_wave_rows(%s, wave);", hec_route_key(e, op));

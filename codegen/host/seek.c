@@ -1,6 +1,6 @@
 // seek: where in a sequence the next forward begins. Pointers to what is kept from call to call, keys and values,
-// and to parameters with a row for each position move to the row of that position; whoever reads them behind it
-// is unchanged.
+// and to parameters with a row for each position move to the row of that position; code that reads them is
+// unchanged.
 #include "codegen/host/seek.h"
 
 #include <stdlib.h>

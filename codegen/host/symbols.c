@@ -1,5 +1,4 @@
-// The symbols of the module: parameters, sets and slots; their names in the program, and what they say
-// of each other.
+// The symbols of the module: parameters, sets and slots, with their names in the program and their relations.
 #include "codegen/host/symbols.h"
 
 #include <stdlib.h>
@@ -46,7 +45,7 @@ bool hec_has_rounded(struct hec_emitter *e) {
     return found;
 }
 
-// Members are named after their symbols; what lies in a chunk is named by a constant.
+// Members are named after their symbols; a parameter in a chunk is named by a constant.
 static const char *name_symbol(struct hec_emitter *e, struct hec_idents *scope, MlirOperation op) {
     intptr_t *at = hec_map_at(&e->names, op.ptr);
     if (!*at) *at = (intptr_t)hec_ident(scope, hec_any_sym_name(op), "symbol");

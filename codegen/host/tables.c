@@ -1,4 +1,4 @@
-// The tables at the end of the emitted program: what the runtime knows of the model.
+// The tables at the end of the emitted program, which describe the model to the runtime.
 #include "codegen/host/tables.h"
 
 #include <stdio.h>
@@ -65,7 +65,7 @@ static const char *table_text(struct hec_emitter *e, MlirOperation set, const ch
     return table ? HEC_TEXT(e, ", .%s = %s", key, table) : "";
 }
 
-// What the runtime needs to send rows to a set's experts: "" in programs of one rank.
+// The fields that let the runtime send rows to a set's experts: "" in programs of one rank.
 static const char *sending_text(struct hec_emitter *e, MlirOperation set) {
     if (!e->sends_rows) return "";
     const char *name = hec_member(e, set);
@@ -122,7 +122,7 @@ static void emit_rates(struct hec_emitter *e, struct hec_writer *out) {
     free(all.op);
 }
 
-// What a parameter is, and what a group of parameters says of it; "": nothing.
+// The fields for a parameter's role and for its group; "": none.
 static const char *group_text(struct hec_emitter *e, MlirOperation op) {
     const char *text = hec_any_frozen(op) ? ", .frozen = true" : "";
     if (hec_any_has_role(op)) text = HEC_TEXT(e, "%s, .role = %s", text, quote_attr(e, op, "role"));

@@ -95,7 +95,7 @@ bool hec_hf_says(const struct hec_hf_config *config, const char *key) {
     return value && !json_is_null(value);
 }
 
-// What stands for a key that says nothing; NULL: nothing does.
+// The default value of a key that is absent or null; NULL: there is none.
 static json_t *stand_in(struct hec_hf_config *config, const struct hec_hf_key *row, bool null) {
     const char *text = null && row->null ? row->null : row->absent;
     json_t *value = json_object_get(config->standing, row->name);

@@ -11,7 +11,7 @@
 #define USUAL(key, text)                                                                           \
     { .name = key, .absent = text } // Null is as if it were not there.
 
-// What all families have. The last lines change nothing that a program computes.
+// The keys of all families. The last lines change nothing that a program computes.
 #define COMMON                                                                                     \
     MUST("model_type"), MUST("vocab_size"), MUST("hidden_size"), MUST("num_hidden_layers"),        \
         MUST("num_attention_heads"), MUST("num_experts_per_tok"), USUAL("hidden_act", "\"silu\""), \
@@ -33,7 +33,7 @@
 #define GROUPED_HEADS(count)                                                                       \
     {.name = "num_key_value_heads", .absent = count, .null = NONE}, USUAL("head_dim", NONE)
 #define SPARSE_STEPS USUAL("decoder_sparse_step", "1"), USUAL("mlp_only_layers", NONE)
-// Of DeepSeek's own code; transformers reads none of them.
+// Keys of DeepSeek's own code; transformers reads none of them.
 #define DEEPSEEK_TRAINING                                                                          \
     USUAL("aux_loss_alpha", NONE), USUAL("ep_size", NONE), USUAL("pretraining_tp", NONE),          \
         USUAL("seq_aux", NONE), USUAL("moe_layer_freq", "1")
@@ -102,7 +102,7 @@ static const struct hec_hf_key qwen3_moe[] = {
     USUAL("attention_bias", "false"),
     USUAL("use_sliding_window", "false"),
     {.name = "sliding_window", .absent = "4096", .null = NONE},
-    USUAL("max_window_layers", NONE), // All layers have the window, whatever it says.
+    USUAL("max_window_layers", NONE), // All layers have the window, for any value.
     END};
 
 static const struct hec_hf_key dots1[] = {

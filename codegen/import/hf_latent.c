@@ -49,7 +49,7 @@ static void write_params(const struct hec_hf_model *m, struct hec_writer *out) {
     if (m->bias_out) hec_line(out, "param bo[D] (init = zeros)");
 }
 
-// Norms of latent vectors have transformers' own epsilon, whatever rms_norm_eps is.
+// Norms of latent vectors have transformers' own epsilon, for any rms_norm_eps.
 static void write_products(const struct hec_hf_model *m, struct hec_writer *out) {
     static const char norm[] = "eps = 1e-6";
     if (m->latent.query_rank)

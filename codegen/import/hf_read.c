@@ -5,7 +5,7 @@
 
 enum { POSITIONS_MOST = 4096 };
 
-// Of a model that also reads images, the text model.
+// Enters the text model of a model that also reads images.
 static const char *read_type(struct hec_hf_config *config) {
     const char *name = hec_hf_text(config, "model_type", NULL);
     if (!name || strcmp(name, "llama4") != 0) return name;
@@ -188,7 +188,7 @@ static void read_shared(struct hec_hf_config *config, const struct hec_hf_family
         model->shared_width = model->expert_width * hec_hf_count(config, "n_shared_experts", 0);
 }
 
-// Of layers by their numbers only those of a step: that is every so many-th one.
+// Reads layers given by their numbers: only every n-th one is supported.
 static void read_sparse_layers(struct hec_hf_config *config, struct hec_hf_model *model) {
     static const char key[] = "moe_layers";
     json_t *layers = hec_hf_list(config, key);
@@ -264,7 +264,7 @@ static const char *read_dtype(struct hec_hf_config *config, const char *usual) {
     return hec_hf_text(config, hec_hf_has(config, "dtype") ? "dtype" : "torch_dtype", usual);
 }
 
-// What no model of ours computes: layers that differ in more than experts and windows, biases of all GEMMs.
+// Refuses models that Hecate lacks: layers that differ in more than experts and windows, biases of all GEMMs.
 static void refuse_others(struct hec_hf_config *config) {
     if (json_object_size(json_object_get(config->root, "per_layer_config")) > 0)
         hec_hf_refuse(config, "per_layer_config", "must be empty: layers have one config");
@@ -283,7 +283,7 @@ static const char *owner_of(const char *key) {
 }
 
 bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model) {
-    const char *dtype = read_dtype(config, ""); // Of the file, should its text model not say.
+    const char *dtype = read_dtype(config, ""); // The file's, should its text model not have one.
     const struct hec_hf_family *family = find_family(config);
     if (!family || !hec_hf_set_keys(config, family->keys)) return false;
     *model = (struct hec_hf_model){.family = family->name};

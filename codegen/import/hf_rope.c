@@ -89,7 +89,7 @@ static const char *read_llama3(struct hec_hf_config *config, double factor) {
                             (long long)read_original(config), low, high);
 }
 
-// Of the object that config is in, as all that follows.
+// Reads keys of the object that config is in, as all functions below.
 static void read_theta(struct hec_hf_config *config, const struct hec_hf_family *family,
                        struct hec_hf_model *model) {
     static const char theta[] = "rope_theta", partial[] = "partial_rotary_factor";

@@ -1,4 +1,4 @@
-// What tensors a folder of Hugging Face's has, by name.
+// The tensors of a Hugging Face folder, by name.
 #include <stdio.h>
 #include <string.h>
 

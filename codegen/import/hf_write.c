@@ -1,4 +1,4 @@
-// A model as the text of a .moe file: blocks, the mixture, the model, and what it is trained with.
+// A model as the text of a .moe file: blocks, the mixture, the model, and its training.
 #include <inttypes.h>
 #include <string.h>
 
@@ -61,7 +61,7 @@ static const char *projection(const struct hec_hf_model *m, struct hec_writer *o
     return text;
 }
 
-// Queries or keys; what is not rotated stays behind the rest.
+// Writes queries or keys; dims that are not rotated stay behind the rest.
 static void write_rotated(const struct hec_hf_model *m, const char *scaling, char of,
                           struct hec_writer *out) {
     const char *all = projection(m, out, of);
@@ -215,7 +215,7 @@ static const char *window_condition(const struct hec_hf_model *m, struct hec_wri
     return places(m, period, 2 * count <= period, out);
 }
 
-// What a call of attention with the window sets. Chunks of all positions are none, but those layers are told from others.
+// The window argument of a call of attention. Chunks of all positions set none, but those layers are told from others.
 static const char *window_text(const struct hec_hf_model *m, struct hec_writer *out) {
     if (!m->local.global_every) return hec_arena_format(out->arena, "window = %" PRId64, m->window);
     if (!m->local.chunk) return "chunk = T";

@@ -1,4 +1,4 @@
-// One compilation under way: what its stages share.
+// One compilation under way: the state that its stages share.
 #include "codegen/stages/compilation.h"
 
 #include <assert.h>

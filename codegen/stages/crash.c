@@ -82,7 +82,7 @@ static void on_fault(int number) {
 
 void hec_crash_guard(int argc, char **argv) {
     for (arguments_count = 0; arguments_count < argc && arguments_count < ARGUMENTS_MAX;) {
-        // What made it crash on purpose shall not make the second run crash, too.
+        // The second run must not crash on purpose, too.
         char *argument = argv[arguments_count];
         static char harmless[] = "-w";
         const bool crash = strncmp(argument, "--debug-crash", strlen("--debug-crash")) == 0;

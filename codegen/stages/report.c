@@ -15,7 +15,7 @@ static const struct hec_source *source_at(struct hec_reporter *r, const char *pa
     return read;
 }
 
-// Whether the source has that line; what the IR says of places is not trusted.
+// Whether the source has that line; locations in the IR are not trusted.
 static bool has_line(const struct hec_source *source, unsigned line, unsigned column) {
     const char *text = hec_source_line(source, line);
     return line >= 1 && column >= 1 && column - 1 <= strcspn(text, "\n");

@@ -1,4 +1,4 @@
-// The passes of a compilation, and what is printed and saved after each of them.
+// Runs the passes of a compilation, and prints and saves the module after each of them.
 #include "codegen/stages/run_passes.h"
 
 #include <assert.h>

@@ -7,7 +7,7 @@
 
 enum { BUCKETS_LEAST = 64 };
 
-// Keywords of C17 and of GNU C, what C23 adds, and macros and functions that the included headers
+// Keywords of C17, of GNU C and of C23, and macros and functions that the included headers
 // (or the compiler, without any header) define and a model may plausibly name something after.
 static const char *const reserved[] = {
     "alignas",      "alignof",   "asm",       "auto",     "bool",          "break",    "case",
@@ -100,7 +100,7 @@ const char *hec_ident(struct hec_idents *scope, MlirStringRef text, const char *
     }
     const char *name = base;
     if (is_taken(scope, base)) {
-        hec_ident_reserve(scope, base); // Of this scope from now on, which counts those like it.
+        hec_ident_reserve(scope, base); // The scope counts such names from now on.
         int k = find(scope, base)->next;
         do name = hec_arena_format(scope->arena, "%s_%d", base, k++);
         while (is_taken(scope, name));

@@ -105,7 +105,7 @@ static bool find_cut(const char *text, int start, struct brackets *open, int res
 
 static void wrap(struct hec_writer *w, const char *text) {
     int column = w->indent * STEP;
-    const char *equals = strstr(text, " = "); // Of an assignment: what continues stands behind it.
+    const char *equals = strstr(text, " = "); // An assignment continues behind its equals sign.
     const int rest = equals && !memchr(text, '(', (size_t)(equals - text))
                          ? column + (int)(equals - text) + 3
                          : column + STEP;

@@ -3,8 +3,8 @@
 // again. The best of a few policies, and the model's own, are simulated at length with single messages, and the
 // fastest of these wins; with --measure the fastest in runs.
 //
-// What bounds the search is counted in actions that devices take in simulations, not in seconds, so that a fast
-// machine chooses what a slow one does.
+// The search's budget is a number of actions that devices take in simulations, not seconds, so that a fast
+// machine chooses as a slow one does.
 #include "codegen/tune/autotune.h"
 
 #include <assert.h>
@@ -27,8 +27,8 @@ enum { TRIALS_MOST = 4096 };
 
 // Actions a second of this budget; a compilation counts as so many; single messages take so many times as long.
 static const double action_rate = 250e3, compilation_actions = 25e3, single_factor = 6;
-static const double least_gain = 0.002; // Of a change that is taken.
-static const double search_share = 0.6; // Of the clock; the rest is for the best at length.
+static const double least_gain = 0.002; // A smaller gain is no reason for a change.
+static const double search_share = 0.6; // Part of the clock; the rest is for the best at length.
 
 // How far simulated steps are from measured ones, in the mean: bench/results/simulated-steps.md.
 static const double mean_error = 0.06;
@@ -42,10 +42,10 @@ struct trial {
     struct candidate candidate;
     struct hec_step_score score;
     bool ended, sound;
-    double factor; // Of its time: what single messages take where it was simulated with sums.
+    double factor; // For single messages, if it was simulated with sums.
 };
 
-// What a trial is simulated with.
+// How a trial is simulated.
 enum effort {
     COARSE,    // A few steps, messages as sums.
     FINE,      // As few, single messages.
@@ -59,12 +59,11 @@ struct tuning {
     int trials, refused, too_large;
     double spent, budget;     // Actions.
     double begun, stop, told; // On the clock of hec_driver_now.
-    double until;             // What runs now has to end then: `stop` or before.
-    enum effort effort;       // Of what runs now.
+    double until;             // Current trials have to end then: `stop` or before.
+    enum effort effort;       // How current trials are simulated.
     bool by_clock, by_budget, at_length;
     bool corrected;
-    double
-        factor[HEC_KNOB_VALUES + 1]; // Of policies: of the model's own, then of the knob's values.
+    double factor[HEC_KNOB_VALUES + 1]; // For policies: the model's own, then the knob's values.
     const struct hec_plan_measured *measured; // NULL: simulations decide.
 };
 
@@ -161,7 +160,7 @@ static void forget_unended(struct tuning *t, int first) {
 }
 
 // Short trials of candidates that have none yet, side by side. False: the budget is spent or the clock has
-// ended it, so that some may have none. What is chosen must not depend on how many run at a time, so the budget
+// ended it, so that some may have none. The choice must not depend on how many run at a time, so the budget
 // is looked at before they do.
 static bool try_short(struct tuning *t, const struct candidate *candidate, int count) {
     const int first = t->trials;
@@ -185,7 +184,7 @@ static bool try_short(struct tuning *t, const struct candidate *candidate, int c
     return ended;
 }
 
-// What the command line sets is not ours to choose.
+// The search leaves settings of the command line alone.
 static bool is_given(const struct tuning *t, const char *key) {
     const struct hec_texts *sets = &t->c->options->sets;
     const size_t length = strlen(key);
@@ -202,7 +201,7 @@ static bool moves(const struct trial *t) {
 }
 
 // Sums of messages flatter some policies by some percent: simulates each once with single messages, and
-// corrects all its trials by what that says. `next`: what was just tried, one candidate for each policy.
+// corrects all its trials by the ratio. `next`: the latest trials, one candidate for each policy.
 static void correct(struct tuning *t, const struct candidate *own, const struct candidate *next,
                     int count) {
     struct trial fine[HEC_KNOB_VALUES + 1] = {{.candidate = *own}};
@@ -342,7 +341,7 @@ static double step_us(const struct trial *trial, const struct trial *own) {
     return us_of(trial) * own->score.speed.tokens;
 }
 
-// What each setting gives, and which other value of it comes nearest: of the short simulations.
+// Prints the gain of each setting, and its next best value, by the short simulations.
 static void print_gains(struct tuning *t, const struct trial *chosen) {
     struct candidate wanted[HEC_KNOBS + 1] = {chosen->candidate};
     int count = 1;
@@ -391,7 +390,7 @@ static void print_nearest(const struct tuning *t, const struct trial *chosen) {
     }
 }
 
-// What the short simulations were corrected by.
+// Prints the corrections of the short simulations.
 static void print_factors(const struct tuning *t) {
     if (!t->corrected) return;
     fputs("  single messages beside sums:", t->out);
@@ -490,7 +489,7 @@ static struct hec_plan_settings settings_of(struct tuning *t, const struct trial
     return s;
 }
 
-// For the plan file: the chosen one, and what was compared with it at length.
+// For the plan file: the chosen candidate, and those compared with it at length.
 static const struct hec_plan_tuned *tuned_of(struct tuning *t, const struct trial *final,
                                              int finals, int chosen) {
     struct hec_plan_tuned *tuned = HEC_NEW(t->c->arena, struct hec_plan_tuned);

@@ -1,4 +1,4 @@
-// Rounds in which every candidate runs once, each round beginning with another one: what changes slowly on a
+// Rounds in which every candidate runs once, each round beginning with another one: a slow change of the
 // machine then meets all of them alike. A candidate's time is compared with the first one's of the same round,
 // and the median of these ratios decides.
 #include "codegen/tune/measure.h"
@@ -70,7 +70,7 @@ bool hec_measure_begin(struct hec_compilation *c, const struct hec_step_score *o
 
 // ---- what people see
 
-// On a terminal: what runs just now, in place of what was said so before.
+// On a terminal: names the current run, in place of the last message.
 static void __attribute__((format(printf, 1, 2))) tell(const char *format, ...) {
     if (!isatty(STDERR_FILENO)) return;
     va_list arguments;

@@ -58,7 +58,7 @@ static bool seek(void *user, char *line) {
     return !q->found;
 }
 
-// What a person would look for there: the first line with `wanted` in it, else the last one. NULL: there is none.
+// The line for people: the first line with `wanted` in it, else the last one. NULL: there is none.
 static const char *line_of(const struct hec_measure_bed *bed, const char *wanted) {
     struct quest q = {.arena = bed->arena, .wanted = wanted};
     each_line(bed->said, seek, &q);
@@ -202,7 +202,7 @@ void hec_measure_clear(struct hec_measure_bed *bed) {
 
 // ---- building
 
-// What a program depends on; hecatec says the rest by itself.
+// The options that a program depends on; hecatec finds the rest by itself.
 static struct hec_options options_of(const struct hec_measure_bed *bed, const char *const *set,
                                      int count, const char *program) {
     const struct hec_options *given = bed->options;
@@ -247,7 +247,7 @@ const char *hec_measure_build(struct hec_measure_bed *bed, const char *const *se
 
 struct times {
     int steps;
-    double us; // Of a token, summed over the steps that count.
+    double us; // Per token, summed over the steps that count.
 };
 
 static bool add_step(void *user, char *line) {

@@ -1,5 +1,5 @@
 // Silent compilations, up to the placed module, side by side. Processes and not threads: a compilation has the
-// process for itself, and what goes wrong in one stays there.
+// process for itself, and an error in one stays there.
 #define _GNU_SOURCE // sched_getaffinity, MAP_ANONYMOUS, pipe2
 #include "codegen/tune/trial.h"
 
@@ -20,7 +20,7 @@
 #include "codegen/stages/run_passes.h"
 #include "passes/base/movement.h"
 
-// What a trial is compiled with: nothing that prints or writes.
+// The options of a trial: nothing that prints or writes.
 static struct hec_options options_of(const struct hec_options *given, const struct hec_trial *trial,
                                      struct hec_arena *arena) {
     struct hec_options o = {
@@ -114,7 +114,7 @@ static bool start(const struct hec_options *given, const struct hec_trial *trial
     int end[2];
     *workers = (struct workers){0};
     if (pipe2(end, O_CLOEXEC) != 0) return false;
-    fflush(NULL); // Of what is not written yet children have a copy.
+    fflush(NULL); // Children would write our buffers once more.
     while (workers->count < wanted) {
         const pid_t process = fork();
         if (process < 0) break;

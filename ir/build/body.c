@@ -1,5 +1,5 @@
 // Bodies: nodes one after the other, and loops over layers. A loop carries what the repeat carries, and
-// what layers in it add up for the loss.
+// the sums of its layers for the loss.
 #include "ir/build/body.h"
 
 #include <assert.h>

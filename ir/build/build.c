@@ -89,7 +89,7 @@ static MlirValue build_named_loss(struct hec_scope *scope, const struct hec_name
         build_times(scope, positions / (positions - (double)(loss->ahead - 1)), scale));
 }
 
-// What the model's own cross-entropy adds to what is minimized.
+// The model's own cross-entropy, by its weight in the objective.
 static MlirValue build_own_share(struct hec_scope *scope, MlirValue cross_entropy) {
     const char *text = hec_program_text(scope->build->program, HEC_KEY_train_objective_weight);
     const double weight = text ? strtod(text, NULL) : 1;

@@ -81,7 +81,7 @@ static MlirValue build_fractions(struct hec_scope *scope, const struct hec_moe *
                            attributes, attribute);
 }
 
-// The auxiliary loss of this layer; or, where layers have one together, what it adds to that.
+// The auxiliary loss of this layer; or, where layers have one together, its part of that.
 static void build_aux(struct hec_scope *scope, const struct hec_moe *moe, MlirOperation router,
                       struct hec_sums *sums) {
     const MlirNamedAttribute score = score_of(scope->build->context, moe);
@@ -152,7 +152,7 @@ static MlirValue build_experts(struct hec_scope *scope, const struct hec_moe *mo
                          attributes, attribute);
 }
 
-// The sum of what the shared experts give; what their own layers add up is added to the scope's.
+// The sum of the shared experts' results; the sums of their own layers are added to the scope's.
 static MlirValue build_shared_sum(struct hec_scope *scope, const struct hec_moe *moe, MlirValue x) {
     MlirValue sum = {0};
     for (int i = 0; i < moe->shared_count; i++) {

@@ -2,7 +2,7 @@
 // the checker has made sure that they fit.
 //
 // In the body of an expert, rows of all experts are computed together: parameters have the experts
-// first, products are grouped, and what is broadcast along the rows is spread to them.
+// first, GEMMs are grouped, and values broadcast along the rows are spread to them.
 #include "ir/build/node.h"
 
 #include <assert.h>
@@ -132,7 +132,7 @@ static MlirValue build_sum(struct hec_scope *scope, const struct hec_node *node,
                            const MlirValue *operand) {
     struct hec_tensor all = hec_tensor_of(mlirValueGetType(operand[0]));
     struct hec_tensor r = {.element = all.element};
-    for (int i = 0; i < all.rank; i++) { // What the compiler has added stays: batch, rows, experts.
+    for (int i = 0; i < all.rank; i++) { // The compiler's own dims stay: batch, rows, experts.
         bool summed = false;
         for (int k = 0; k < node->operand[0]->shape.rank; k++) {
             const struct hec_dim *dim = &node->operand[0]->shape.dim[k];
@@ -246,7 +246,7 @@ static MlirValue call(struct hec_scope *scope, const struct hec_node *node,
     return called.value;
 }
 
-// "attention_in": what the gain attention_norm belongs to; "normed" for other gains.
+// "attention_in" for the gain attention_norm, after its owner; "normed" for other gains.
 static void norm_name(const struct hec_param *gain, char *text, size_t room) {
     static const char suffix[] = "_norm";
     const size_t length = strlen(gain->name), end = sizeof suffix - 1;

@@ -6,7 +6,7 @@
 
 #include "ir/accessors.h"
 
-// What the setting says of `name`: the beginning of the word, whose length is set; NULL where it says nothing.
+// The word of the setting for `name`, whose length is set; NULL where it has none.
 static const char *find_own(const struct hec_program *program, const char *name, size_t *length) {
     const char *text = hec_program_text(program, HEC_KEY_parallel_recompute);
     const char *at = text ? strchr(text, '(') : NULL;

@@ -1,4 +1,4 @@
-// What layers add up for the loss: which body adds to what, and the additions.
+// Sums over layers for the loss: the bodies that have some, and the additions.
 #include "ir/build/sums.h"
 
 #include "ir/build/value.h"

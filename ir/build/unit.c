@@ -9,7 +9,7 @@
 #include "ir/build/moe.h"
 #include "ir/build/value.h"
 
-// What the function of `unit` returns, built at its end.
+// Builds the function of `unit`, and the values that it returns at its end.
 static struct hec_called build_content(struct hec_scope *scope, const struct hec_unit *unit) {
     if (unit->kind == HEC_UNIT_MOE) {
         return hec_build_moe(scope, unit->moe, hec_build_value_of(scope, unit->argument[0]));

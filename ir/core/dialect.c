@@ -118,7 +118,7 @@ void hec_ir_error(MlirOperation op, const char *format, ...) {
     FILE *out = open_memstream(&text, &bytes);
     if (!out) return;
     const MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
-    // People know no name of the module: what is said of it is said of the model.
+    // People know no name of the module: it stands for the model.
     if (!mlirStringRefEqual(name, HEC_STR("builtin.module")))
         fprintf(out, "'%.*s': ", (int)name.length, name.data);
     va_list arguments;

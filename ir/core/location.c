@@ -19,7 +19,7 @@ MlirLocation hec_loc_strip(MlirLocation at) {
     return at;
 }
 
-// What a loop carries begins as this value; null for anything else, also for the loop's index.
+// The first value of a loop's carried argument; null for anything else, also for the loop's index.
 static MlirValue initial_of(MlirValue value) {
     if (!mlirValueIsABlockArgument(value)) return (MlirValue){0};
     const MlirOperation parent = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value));

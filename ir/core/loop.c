@@ -20,7 +20,7 @@ static struct hec_for build(struct hec_builder *b, int64_t count, MlirValue coun
     operand[STEP] = hec_build_index(&bounds, 1);
     type[0] = mlirIndexTypeGet(b->context);
     at[0] = hec_loc_named(down ? "step" : count_value.ptr ? "wave" : "i", hec_loc_strip(b->at));
-    MlirValue last = {0}; // Of a run-time count: outside of the loop.
+    MlirValue last = {0}; // For a run-time count: outside of the loop.
     if (down && count_value.ptr) {
         const MlirValue before[] = {count_value, operand[STEP]};
         last = hec_build_value(&bounds, HEC_OP_SUBI, 2, before, type[0], 0, NULL);

@@ -1,7 +1,7 @@
 // Whose rows: the attribute `rows_of` names the set whose experts' rows an operation works on. group-experts
-// writes it on the route and on what orders rows by it; differentiate on the reverse of these. Whatever
-// reads rows has it from what it reads, the moment it is built; a slot has it from the value that it keeps,
-// a fetch from its slot. What brings rows back to their tokens has it, too; what it makes is no rows.
+// writes it on the route and on operations that order rows by it; differentiate on the reverse of these. A reader of
+// rows gets it from its operands, the moment it is built; a slot has it from the value that it keeps,
+// a fetch from its slot. Operations that bring rows back to their tokens have it, too; their results are no rows.
 #include "ir/accessors.h"
 #include "ir/core/op.h"
 
@@ -19,7 +19,7 @@ int hec_rows_attr(MlirAttribute set, MlirNamedAttribute *attribute) {
     return 1;
 }
 
-// Of what a route gives, only where each expert's rows start depends on which rows are here.
+// Among a route's results, only the offsets of the experts' rows depend on which rows are here.
 static bool makes_rows(MlirOperation op, intptr_t result) {
     switch (hec_op_computes(op)) {
     case HEC_OP_combine:
@@ -76,7 +76,7 @@ static bool check_set(MlirOperation op) {
     return false;
 }
 
-// What reads rows belongs to them; the end of a loop's block to those of the loop.
+// An operation that reads rows has their set; the end of a loop's block has the loop's.
 static bool check_operands(MlirOperation op) {
     const MlirAttribute own = of(is_end_of_block(op) ? mlirOperationGetParentOperation(op) : op);
     for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
@@ -97,8 +97,8 @@ static bool check_slot(MlirOperation op) {
     return false;
 }
 
-// Whether `op` may have the attribute whatever it reads: what rows begin with, what ends them, what keeps
-// them. A loop may read them from inside.
+// Whether `op` may have the attribute without operands that are rows: it begins, ends or keeps them. A
+// loop may read them from inside.
 static bool needs_no_rows(MlirOperation op) {
     switch (hec_op_computes(op)) {
     case HEC_OP_route:

@@ -1,5 +1,5 @@
 // Units: the calls that an operation came from. inline writes them as the attribute `unit`, an array of
-// the callees' symbols, outermost first; what passes build takes that of what it is built for. An
+// the callees' symbols, outermost first; operations built by passes take the one of their origin. An
 // operation of the model itself has none.
 #include "ir/core/op.h"
 

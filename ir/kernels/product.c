@@ -39,7 +39,7 @@ void hec_choose_grouped(MlirOperation op, struct hec_choice *choice) {
     if (hec_contract_of(op, &c)) choose_by_expert(op, kernel, &c, choice);
 }
 
-// Of TN either operand may be the gathered one.
+// In TN either operand may be the gathered one.
 void hec_choose_gathered(MlirOperation op, struct hec_choice *choice) {
     const bool a = hec_is_gathered(op, hec_product_a(op));
     const char *const kernel[] = {[HEC_CONTRACT_NN] = "gathered_nn",

@@ -1,5 +1,5 @@
 // moe.contract, moe.grouped_contract and moe.gathered_contract. The dimensions of a, b and r fall into three groups,
-// each in two of the three tensors; what the result lacks is summed. With the group of experts set aside, a grouped
+// each in two of the three tensors; the dims that the result lacks are summed. But for the group of experts, a grouped
 // GEMM is the same thing.
 #include "ir/ops/contract.h"
 

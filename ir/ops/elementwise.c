@@ -100,7 +100,7 @@ static void gradient_div(struct hec_gradient *g, MlirOperation op) {
     hec_rule_add(g, b, build_neg(g, build2(g, HEC_OP_mul, da, r)));
 }
 
-// What reaches `v` where it is less than `other` (or, where larger wins, more): all of it; half where they are equal.
+// The gradient that reaches `v` where it is less than `other` (or, where larger wins, more): all of it; half of ties.
 static void choose(struct hec_gradient *g, MlirValue dr, MlirValue v, MlirValue other,
                    bool smaller) {
     if (!g->wants(g, v)) return;

@@ -1,4 +1,4 @@
-// Experts as one operation, and what group-experts makes of it: rows of tokens ordered by expert,
+// Experts as one operation, and the operations of group-experts: rows of tokens ordered by expert,
 // and the way there and back. Movement is its own gradient in the other direction.
 #include "ir/accessors.h"
 #include "ir/ops/rule.h"
@@ -206,8 +206,8 @@ static bool infer_gate_rows_grad(MlirOperation op, MlirType *result) {
     return true;
 }
 
-// Of each that moves `v` to `moved` the gradient is the operation `id` of the result's gradient, by the same route, so
-// of the same rows.
+// The gradient of an operation that moves `v` to `moved`: the operation `id` of the result's gradient, by the same
+// route, so of the same rows.
 static void gradient(struct hec_gradient *g, MlirOperation op, MlirValue v, MlirValue moved,
                      enum hec_op id) {
     if (!g->wants(g, v)) return;

@@ -14,7 +14,7 @@ static bool verify(MlirOperation op) {
     return false;
 }
 
-// Of a set that exists, and of one of its layers where it has any.
+// The key names a set that exists, and one of its layers where it has any.
 static bool verify_key(MlirOperation op) {
     if (!verify(op)) return false;
     const bool layered = hec_any_layers(set_of(op)) > 0;
@@ -46,8 +46,8 @@ static bool verify_release(MlirOperation op) {
     return false;
 }
 
-// Not pure: what they do is keyed by set and layer, and their order is their meaning. All ranks run
-// them in the same order. They take no time of their own: what is waited for is in the attributes.
+// Not pure: their effects are keyed by set and layer, and their order is their meaning. All ranks run
+// them in the same order. They take no time of their own: awaits are in the attributes.
 static struct hec_cost cost_nothing(MlirOperation op) {
     (void)op;
     return (struct hec_cost){0};
@@ -188,7 +188,7 @@ static bool verify_collect_grad(MlirOperation op) {
            check_picks(op, "dweights", hec_collect_grad_dweights(op));
 }
 
-// Not pure: they talk to other ranks, and what they give depends on the route of the layer.
+// Not pure: they talk to other ranks, and their results depend on the route of the layer.
 const struct hec_traits hec_traits_drop = {.verify = verify_drop};
 const struct hec_traits hec_traits_exchange = {.verify = verify_exchange};
 const struct hec_traits hec_traits_waves = {.verify = verify_key};

@@ -32,7 +32,7 @@ static double product(MlirOperation op) {
     return flops;
 }
 
-// Of the gradient: dx, and dw where it is wanted.
+// The number of gradients: dx, and dw where it is wanted.
 static int gradients(MlirOperation op) {
     return hec_call_of(op).results - 1;
 }
@@ -133,7 +133,7 @@ static void gradient(struct hec_gradient *g, MlirOperation op) {
     const MlirOperation grad = hec_build_op(g->builder, HEC_OP_linear_cross_entropy_grad, 6, in,
                                             both ? 3 : 2, type, attributes, attribute);
     hec_rule_add(g, x, hec_result(grad, 0));
-    if (both) g->add(g, w, hec_result(grad, 2)); // Of f32 where w is read rounded.
+    if (both) g->add(g, w, hec_result(grad, 2)); // In f32 where w is read rounded.
 }
 
 // `products` of them, and passes over all logits: read or written so often.

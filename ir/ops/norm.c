@@ -36,7 +36,7 @@ static MlirValue affine_of(MlirOperation op, int index) {
     }
 }
 
-// What y and the statistics of the rows are.
+// Infers the types of y and of the rows' statistics.
 static bool infer_norm(MlirOperation op, struct hec_tensor *rows) {
     struct hec_tensor width;
     if (!split(op, hec_norm_x(op), rows, &width)) return false;

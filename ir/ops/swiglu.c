@@ -51,7 +51,7 @@ static void gradient(struct hec_gradient *g, MlirOperation op) {
     hec_ir_error(op, "has no gradient; fuse-swiglu must run behind differentiate");
 }
 
-// Beside two GEMMs, what is done to each element of the results is nothing.
+// Beside two GEMMs, elementwise work costs nothing.
 static struct hec_cost cost(MlirOperation op) {
     const struct hec_tensor b = hec_tensor_at(hec_gated_product_b(op)),
                             a = hec_rows_at(op, hec_gated_product_a(op));

@@ -52,7 +52,7 @@ static bool check_layers(MlirOperation op) {
     return check_count(op, "layers", 0, HEC_IR_LAYERS_MAX);
 }
 
-// What each initializer needs, and the scaling of rope, which it may have.
+// The attributes that each initializer needs, and the scaling of rope, which it may have.
 static const struct {
     const char *init, *needs[2];
     bool scales;
@@ -155,7 +155,7 @@ static bool check_rates(MlirOperation op) {
     return sound;
 }
 
-// What a group of parameters says of it.
+// Checks the attributes that a group of parameters gives.
 static bool check_group(MlirOperation op) {
     static const char *const factors[] = {"lr_scale", "decay_rate"};
     if (hec_any_frozen(op) && hec_any_trainable(op)) {
@@ -237,7 +237,7 @@ static bool is_text(MlirStringRef text, const char *what) {
     return mlirStringRefEqual(text, HEC_STR(what));
 }
 
-// The logits of a loss that has a name, which predict the token `ahead` positions on, or what tokens lose by one.
+// The logits of a named loss, which predict the token `ahead` positions on, or its losses of tokens.
 static bool check_loss(MlirOperation op) {
     const bool named = is_text(hec_any_holds(op), "loss") || is_text(hec_any_holds(op), "losses");
     if (hec_any_has_loss(op) == named && hec_any_has_ahead(op) == named &&
@@ -248,7 +248,7 @@ static bool check_loss(MlirOperation op) {
     return false;
 }
 
-// What the runtime reads: the loads of a set in each layer, or logits, those of a loss that has a name, too, or losses.
+// The runtime's slots: the loads of a set in each layer, or logits, those of a named loss, too, or losses.
 static bool check_holds(MlirOperation op, const struct hec_tensor *t) {
     const MlirStringRef holds = hec_any_holds(op);
     const bool real = hec_type_is_real(hec_type_unrounded(hec_any_type(op)));

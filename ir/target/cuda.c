@@ -7,7 +7,7 @@ const struct hec_target hec_target_cuda = {
                      "compute_80|compute_90",
     .compiled_for = "sm_80|sm_90a|sm_100|compute_80|compute_90",
     .panel_columns = 0, // Tensor cores read tiles of rows.
-    .align_bytes = 256, // What cudaMalloc gives.
+    .align_bytes = 256, // The alignment of cudaMalloc.
     .apart = true,
     .page_bytes = 2 << 20,     // HRT_PAGE_BYTES of runtime/device/pages.h.
     .scratch_bytes = 32 << 20, // HKC_SCRATCH of kernels/cuda/lane.h.

@@ -14,7 +14,7 @@ static const struct hec_target *const targets[] = {
 #include "lang/targets.def"
 #undef HEC_TARGET
 #undef HEC_TARGET_LATER
-    &hec_target_null, // Of tests.
+    &hec_target_null, // For tests.
 };
 
 static bool lists(const char *list, MlirStringRef word) {

@@ -9,7 +9,7 @@
 
 static const size_t bytes_max = 1 << 20; // A model is a few hundred lines; more is a mistake.
 
-static const uint32_t to_line_end = 1 << 20; // Whoever shows a span clips it to its line.
+static const uint32_t to_line_end = 1 << 20; // Messages clip a span to its line.
 
 struct hec_source *hec_source_add(struct hec_sources *sources, const char *path, const char *text,
                                   size_t length) {

@@ -1,4 +1,4 @@
-// Growing arrays: doubling copies; what is left behind goes with the arena.
+// Growing arrays: doubling copies; the arena frees the old ones.
 #include "lang/base/vec.h"
 
 #include <string.h>

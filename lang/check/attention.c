@@ -231,7 +231,7 @@ static bool read_mask(struct hec_site *site, const struct hec_expr *expr, struct
     return false;
 }
 
-// What becomes of scores.
+// Reads the factor and the cap of scores.
 static bool read_scores(struct hec_site *site, const struct hec_expr *expr, struct hec_node *node) {
     struct hec_checker *checker = site->checker;
     if (!hec_argument_real(site, expr, "scale", &node->attribute.scale)) return false;

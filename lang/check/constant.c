@@ -1,4 +1,4 @@
-// Values known when compiling: dims, lets, the variable of a repeat, and what is computed from
+// Values known when compiling: dims, lets, the variable of a repeat, and expressions of
 // them.
 #include <math.h>
 #include <stdlib.h>
@@ -6,10 +6,10 @@
 
 #include "lang/check/checker.h"
 
-// Of expressions inside others, through the names that they use: evaluation is recursive.
+// Nesting of expressions, through the names that they use: evaluation is recursive.
 enum { LEVELS_MAX = 4000 };
 
-static const double size_max = 0x1p40; // Of a dim: more than any machine holds.
+static const double size_max = 0x1p40; // The size of a dim: more than any machine holds.
 
 static struct hec_constant number(double value) {
     const bool integral = value == floor(value) && fabs(value) <= 0x1p53;

@@ -168,7 +168,7 @@ void hec_load_cluster(struct hec_checker *checker, const char *path) {
         hec_error(checker, HEC_NOWHERE, "cannot read %s: %s", path, why);
         return;
     }
-    int kept = 0; // What the model says of its cluster goes.
+    int kept = 0; // The model's own cluster is dropped.
     for (int i = 0; i < checker->sections.count; i++) {
         if (!is_cluster(checker->sections.item[i]))
             checker->sections.item[kept++] = checker->sections.item[i];

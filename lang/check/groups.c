@@ -1,4 +1,4 @@
-// Groups of parameters: which there are, which parameters they match, and what becomes of those.
+// Groups of parameters: their declarations, the parameters that they match, and their effect on these.
 #include "lang/check/groups.h"
 
 #include <stdlib.h>
@@ -128,7 +128,7 @@ static void read_flag(struct hec_checker *checker, const char *text) {
     if (group && expr) read_value(checker, group, last + 1, expr, at, true);
 }
 
-// What is frozen learns at no rate.
+// Frozen parameters learn at no rate.
 static void check_group(struct hec_checker *checker, const struct hec_group *group) {
     const char *frozen = group->text[HEC_GROUP_FROZEN];
     for (int i = HEC_GROUP_FROZEN + 1; i < HEC_GROUP_VALUES; i++) {
@@ -301,7 +301,7 @@ void hec_apply_groups(struct hec_checker *checker) {
         for (int i = 0; i < checker->params.count; i++) {
             struct hec_param *param = checker->params.item[i];
             const char *freeze = group->text[HEC_GROUP_FROZEN];
-            const bool balances = param->balances && freeze; // What else it says is not for it.
+            const bool balances = param->balances && freeze; // Its other values do not apply.
             if (!(param->trainable || balances) || checker->diag->errors != errors_before ||
                 !match_layers(checker, group, param))
                 continue;

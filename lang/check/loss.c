@@ -3,7 +3,7 @@
 
 #include "lang/check/unit.h"
 
-enum { NAME_MOST = 32 }; // Characters: what logs and curves show.
+enum { NAME_MOST = 32 }; // Characters: logs and curves show so many.
 
 struct hec_value hec_loss_call(struct hec_site *site, const struct hec_expr *expr) {
     hec_error(site->checker, expr->text_at, "`%s` is what a loss is: `loss name = %s`", expr->text,
@@ -80,7 +80,7 @@ static const struct hec_node *read_logits(struct hec_site *site, const struct he
     return NULL;
 }
 
-// What a loss predicts, its logits must not know.
+// A loss must not predict a token that its logits know.
 static bool check_knows(struct hec_checker *checker, const struct hec_named_loss *loss) {
     if (loss->logits->ahead < loss->ahead) return true;
     hec_error(checker, loss->at, "`%s` predicts tokens that its logits know", loss->name);
@@ -110,7 +110,7 @@ static bool read_targets(struct hec_site *site, const struct hec_expr *call,
     return check_knows(checker, loss);
 }
 
-// The temperature of a call of distill. What a teacher says of a position is which token it expects next.
+// The temperature of a call of distill. A teacher's entries at a position predict the next token.
 static bool read_teacher(struct hec_site *site, const struct hec_expr *call,
                          struct hec_named_loss *loss) {
     struct hec_checker *checker = site->checker;

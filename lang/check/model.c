@@ -1,4 +1,4 @@
-// What can be said of a model only when all of it has been elaborated.
+// Checks of a model that need all of it elaborated.
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static void look_at_table(struct hec_checker *checker, const struct hec_node *no
                (long long)rows.size, vocabulary.name, (long long)vocabulary.size);
 }
 
-// What ends documents is one of the model's token ids.
+// The token that ends documents is one of the model's token ids.
 static void look_at_end(struct hec_checker *checker, const struct hec_node *node) {
     const int64_t end = node->attribute.end, vocabulary = checker->program->vocabulary;
     if (node->builtin != HEC_BUILTIN_documents || end < vocabulary) return;
@@ -128,7 +128,7 @@ static void check_weight(struct hec_checker *checker) {
               program->name);
 }
 
-// What is masked has no tokens ahead: targets are those of the masked positions.
+// Masked training has no tokens ahead: targets are those of the masked positions.
 static void look_at_ahead(struct hec_checker *checker, const struct hec_node *node) {
     if (node->builtin != HEC_BUILTIN_ahead) return;
     hec_error(checker, node->at, "`ahead` needs `train.objective = next_token`");

@@ -135,7 +135,7 @@ static void make_shared(struct hec_site *site, const struct hec_node *x, struct 
         if (count > 1) name = hec_arena_format(checker->arena, "shared%lld", (long long)i);
         if (count > 1) path = hec_arena_format(checker->arena, "shared.%lld", (long long)i);
         shared[i] = make_body(site, &body, x, name, path, NULL);
-        if (!shared[i]) return; // Of all of them the same would be said.
+        if (!shared[i]) return; // The others would get the same message.
     }
     moe->shared = shared;
     moe->shared_count = (int)count;

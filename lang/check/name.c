@@ -1,4 +1,4 @@
-// Names in a body: which variable one means, and what is said of one that means nothing.
+// Names in a body: the variable that one means, and the message for an unknown one.
 #include "lang/builtins.h"
 #include "lang/check/unit.h"
 

@@ -1,4 +1,4 @@
-// Nodes of a body: how they are added, and what is said of two that do not fit.
+// Nodes of a body: how they are added, and messages about two that do not fit.
 #include <string.h>
 
 #include "lang/check/unit.h"

@@ -1,4 +1,4 @@
-// Operators on tensors: what their operands must look like, and what comes out.
+// Operators on tensors: the rules for their operands, and the shapes of their results.
 #include "lang/check/unit.h"
 
 static const struct hec_value broken = {.broken = true};

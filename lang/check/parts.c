@@ -5,7 +5,7 @@
 
 static const struct hec_value broken = {.broken = true};
 
-// The one argument by name that is not `except`: the dim that is taken apart or made, and what it is made of.
+// The one argument by name that is not `except`: the dim that is taken apart or made, and its parts.
 static const struct hec_argument *named_dim(struct hec_site *site, const struct hec_expr *expr,
                                             const char *except, struct hec_dim *dim) {
     struct hec_checker *checker = site->checker;

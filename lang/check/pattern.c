@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// What is reached without reading a character: a `*` may stand for nothing.
+// Adds the states reached without reading a character: a `*` may stand for nothing.
 static void close_states(const char *pattern, struct hec_states *states) {
     for (size_t i = 0; pattern[i]; i++) {
         if (pattern[i] == '*' && states->at[i]) states->at[i + 1] = true;

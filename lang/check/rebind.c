@@ -1,4 +1,4 @@
-// What names of dims and lets mean inside a call.
+// The meaning of names of dims and lets inside a call.
 #include "lang/check/unit.h"
 
 const struct hec_env *hec_seen_inside(const struct hec_checker *checker,

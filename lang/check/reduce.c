@@ -3,7 +3,7 @@
 
 static const struct hec_value broken = {.broken = true};
 
-// What a call does with dims, in messages.
+// The verb for a call's effect on dims, in messages.
 static const char *verb_of(enum hec_builtin builtin) {
     return builtin == HEC_BUILTIN_mean      ? "average"
            : builtin == HEC_BUILTIN_softmax ? "normalise"

@@ -63,7 +63,7 @@ static struct hec_env iteration(const struct hec_env *outer, const char *variabl
 static const char *sign(struct hec_site *site, const struct hec_stmts *stmts, const char *text,
                         struct names *assigned);
 
-// Of all iterations of an inner repeat, one behind another.
+// Adds all iterations of an inner repeat, one behind another.
 static const char *sign_inner(struct hec_site *site, const struct hec_stmt *stmt, const char *text,
                               struct names *assigned) {
     const struct hec_env *outer = site->env;
@@ -80,7 +80,7 @@ static const char *sign_inner(struct hec_site *site, const struct hec_stmt *stmt
     return text;
 }
 
-// What one iteration decides, as text; and in `assigned` the variables it sets.
+// The decisions of one iteration, as text; adds the variables it sets to `assigned`.
 static const char *sign(struct hec_site *site, const struct hec_stmts *stmts, const char *text,
                         struct names *assigned) {
     struct hec_checker *checker = site->checker;
@@ -203,7 +203,7 @@ static void iterate(struct hec_site *site, const struct hec_stmt *stmt, int inde
     struct hec_env env = iteration(outer, stmt->name, index);
     site->env = &env;
     site->taken = (struct hec_taken_names){0};
-    site->layers_before = 0; // Of inner repeats.
+    site->layers_before = 0; // For inner repeats.
     site->checker->walk->statements(site, &stmt->body);
     if (site->returned) {
         hec_error(site->checker, stmt->at, "a repeat cannot return");
@@ -230,7 +230,7 @@ static void finish_loop(struct hec_site *site, struct loop *loop, struct hec_ite
         argument[i] = carried->argument;
         yield[i] = carried->yield;
     }
-    int64_t ahead = 0; // Of any of them: the next iteration may make it that of the others.
+    int64_t ahead = 0; // The largest of all: the next iteration may make it that of the others.
     for (int i = 0; i < loop->carried.count; i++) {
         if (yield[i] && yield[i]->ahead > ahead) ahead = yield[i]->ahead;
     }

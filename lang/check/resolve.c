@@ -7,7 +7,7 @@
 #include "lang/scan.h"
 
 static int64_t count_of(const struct hec_setting_values *values, enum hec_key key) {
-    int64_t count = 0; // Of a word, such as auto.
+    int64_t count = 0; // 0 for a word, such as auto.
     hec_count_read(values->value[key].value, &count);
     return count;
 }
@@ -25,7 +25,7 @@ static int64_t greatest_divisor(int64_t a, int64_t b) {
     return b ? greatest_divisor(b, a % b) : a;
 }
 
-// What the choice of a microbatch goes by. Each device has `sequences` of a step; 0: any number.
+// The facts that the choice of a microbatch depends on. Each device has `sequences` of a step; 0: any number.
 struct choice {
     int64_t sequences;
     int64_t unit; // Microbatches whose iterations are whole groups are its multiples.

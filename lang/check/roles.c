@@ -1,4 +1,4 @@
-// What parameters are to the model: embeddings, heads, routers.
+// The roles of parameters in the model: embeddings, heads, routers.
 #include <string.h>
 
 #include "lang/check/unit.h"
@@ -31,7 +31,7 @@ static bool was_seen(struct search *search, const struct hec_node *node) {
     return false;
 }
 
-// Of a value that depends on no token: the parameters that it is made of.
+// Marks all parameters in a value that depends on no token.
 static void mark_all(struct search *search, const struct hec_node *node) {
     if (was_seen(search, node)) return;
     if (node->kind == HEC_NODE_PARAM) mark(search, node->param);

@@ -48,7 +48,7 @@ static void note_elsewhere(struct hec_checker *checker, const char *name) {
     if (found) hec_note(checker, HEC_NOWHERE, "there is a setting `%s`", found);
 }
 
-// The setting, and what stands below it, are as if nothing had given them.
+// Resets the setting, and those below it, to their defaults.
 static void forget(struct hec_setting_values *values, const struct hec_setting_row *outer) {
     for (int i = 0; i < HEC_KEYS; i++) {
         const struct hec_setting_row *row = &hec_setting_rows[i];
@@ -58,7 +58,7 @@ static void forget(struct hec_setting_values *values, const struct hec_setting_r
     }
 }
 
-// Whether the setting has its value already: what a file says counts more than what it imports. Twice at one place is
+// Whether the setting has its value already: a file's own value wins over an imported one. Two values at one place are
 // reported.
 static bool given_before(struct hec_checker *checker, struct hec_setting_values *values,
                          const struct hec_setting_row *row, struct hec_span at) {
@@ -154,7 +154,7 @@ static struct hec_expr *raw_text(struct hec_checker *checker, const char *text,
     return expr;
 }
 
-// What was given inside the parentheses of a value goes with that value.
+// Settings inside the parentheses of a value go with that value.
 static void forget_inner(struct hec_setting_values *values, const struct hec_setting_row *outer) {
     for (int i = 0; i < HEC_KEYS; i++) {
         const struct hec_setting_row *row = &hec_setting_rows[i];

@@ -1,4 +1,4 @@
-// Unknown names, and what was probably meant.
+// Unknown names, and the names that were probably meant.
 #include "lang/check/checker.h"
 
 void hec_unknown(struct hec_checker *checker, struct hec_span at, const char *what,

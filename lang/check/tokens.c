@@ -3,7 +3,7 @@
 
 static const struct hec_value broken = {.broken = true};
 
-// What a call makes of the model's ids; NULL after reporting that they are not its first argument.
+// The node of a call on the model's ids; NULL after reporting that they are not its first argument.
 static struct hec_node *node_of_ids(struct hec_site *site, const struct hec_expr *expr,
                                     enum hec_builtin builtin) {
     struct hec_checker *checker = site->checker;

@@ -1,4 +1,4 @@
-// Dims in another order: what operators and functions need where dims do not stand as kernels want them.
+// Dims in another order: operators and functions need it where dims do not stand as kernels want them.
 #include "lang/check/unit.h"
 
 bool hec_stand_at(const struct hec_shape *dims, const struct hec_shape *shape, int first) {

@@ -1,4 +1,4 @@
-// What @backward recomputes in place of fetching it. See passes/recompute.c.
+// Recomputes values in @backward in place of fetching them. See passes/recompute.c.
 #include "passes/base/again.h"
 
 #include <stdlib.h>
@@ -138,12 +138,12 @@ static bool is_dropped(struct recompute *r, MlirOperation stash) {
 
 // ---- building in @backward
 
-// What is built in one block. Fetches are replaced in order, and what was built for an earlier one is
-// used for the later ones. Otherwise a chain of n values would be built n times.
+// Values rebuilt in one block. Fetches are replaced in order, and later ones use the values built for earlier
+// ones. Otherwise a chain of n values would be built n times.
 struct rebuild {
     struct recompute *r;
     struct hec_builder b;  // Before the fetch that is replaced.
-    MlirValue layer;       // Of that fetch; null without layers.
+    MlirValue layer;       // The fetch's; null without layers.
     struct hec_map values; // Values of @forward -> here.
 };
 

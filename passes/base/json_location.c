@@ -15,7 +15,7 @@ static void step(struct walk *w) {
     if (*w->at++ == '\n') w->location = (struct hec_json_location){w->location.line + 1, 1};
 }
 
-// Over blanks, and what separates members.
+// Skips blanks and the separators of members.
 static void skip_blanks(struct walk *w) {
     while (*w->at && strchr(" \t\r\n,:", *w->at)) step(w);
 }

@@ -1,4 +1,4 @@
-// What passes are given.
+// The arguments of passes.
 #include "passes/base/pass.h"
 
 #include <string.h>

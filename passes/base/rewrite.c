@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { BOUNDS = 3, CARRIED_MAX = 16 }; // Of scf.for.
+enum { BOUNDS = 3, CARRIED_MAX = 16 }; // The bounds of scf.for.
 
 bool hec_visible(MlirValue v, MlirBlock block) {
     const MlirBlock home = hec_block_of(v);
@@ -92,7 +92,7 @@ MlirOperation hec_drop_carried(MlirOperation op, const bool *drop) {
     mlirOperationStateAddResults(&state, kept, type);
     mlirOperationStateAddOwnedRegions(&state, 1, &region);
     const MlirOperation loop = mlirOperationCreate(&state);
-    MlirNamedAttribute rows; // What it still reads of them may be inside.
+    MlirNamedAttribute rows; // Operations inside may still read rows.
     if (hec_rows_attr(hec_get_attr(op, HEC_ROWS_OF), &rows)) hec_set_attr(loop, rows);
     hec_builder_insert(&b, loop);
     for (int k = 0, to = 0; k < old.carried; k++) {

@@ -217,7 +217,7 @@ static bool join_slices(MlirOperation func) {
         mlirValueReplaceAllUsesOfWith(
             hec_result(ops.op[k], 0),
             hec_build_value(&builder, HEC_OP_concat, 2, in, type, 0, NULL));
-        changed = true; // What is no longer used goes as such.
+        changed = true; // The unused parts are dropped by the next round.
     }
     free(ops.op);
     return changed;

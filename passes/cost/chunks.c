@@ -64,7 +64,7 @@ static void count_shards(const struct hec_stage *s, const struct hpl_plan *plan,
     for (int32_t k = 0; k < plan->first[plan->experts]; k++) {
         const int32_t d = plan->holder[k], n = t->node[d];
         c->got[d] += (devices - 1) / devices;
-        c->sent[d] -= 1 / devices; // Of what it would send all holders, its own part.
+        c->sent[d] -= 1 / devices; // A holder has its own part.
         c->node_got[n] += (devices - (t->first[n + 1] - t->first[n])) / devices;
         c->node_sent[n] -= (t->first[n + 1] - t->first[n]) / devices;
     }

@@ -1,4 +1,4 @@
-// The machine, as reports show it: what was measured, what is stated, what is assumed.
+// The machine, as reports show it: measured, stated and assumed rates.
 #include "passes/cost/explain.h"
 #include "passes/cost/machine.h"
 

@@ -42,7 +42,7 @@ static bool path_of(MlirOperation module, enum hec_key key, char path[PATH_MAX])
     return text.length > 0;
 }
 
-// Measured ones take the place of stated ones; what is left to the compiler is no longer assumed.
+// Measured rates replace stated ones; rates left to the compiler are no longer assumed.
 static bool read_device_times(MlirOperation module, struct hec_machine *m) {
     char path[PATH_MAX];
     if (!path_of(module, HEC_KEY_cluster_device_measured, path)) return true;

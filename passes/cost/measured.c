@@ -9,7 +9,7 @@
 #include "ir/core/kernel.h"
 #include "passes/base/json_file.h"
 
-enum { VERSION = 1, LOOP_BYTES = 12 }; // Of an element of the loop that was measured.
+enum { VERSION = 1, LOOP_BYTES = 12 }; // An element of the measured loop.
 
 static const char *const kind_names[HEC_TIMED_KINDS] = {"matmul_nn", "matmul_nt", "matmul_tn",
                                                         "sdpa", "sdpa_grad"};
@@ -160,7 +160,7 @@ static double product_of(const struct hec_tensor *dims) {
 struct sized {
     const struct hec_kernel *kernel;
     MlirOperation op;
-    struct hec_choice choice; // Of what is not called yet.
+    struct hec_choice choice; // For a GEMM that is no call yet.
 };
 
 static double size_of(const struct sized *s, const char *name) {

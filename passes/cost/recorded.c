@@ -36,7 +36,7 @@ static bool regroup(struct loads *loads, uint32_t devices) {
     if (!to.rows) return false;
     const uint32_t most = from > devices ? from : devices;
     for (uint32_t i = 0; i < to.iterations * to.layers; i++) {
-        for (uint32_t part = 0; part < most; part++) { // Of the finer division.
+        for (uint32_t part = 0; part < most; part++) { // A part of the finer division.
             const uint32_t source = part / (most / from), target = part / (most / devices);
             const uint32_t parts = most / from, number = part % parts;
             for (uint32_t m = 0; m < to.microbatches; m++) {
@@ -135,8 +135,7 @@ bool hec_recorded_read(MlirOperation module, struct hec_arena *arena, struct hec
 
 void hec_recorded_free(struct hec_setup *setup) {
     if (!setup->loads) return;
-    const int own =
-        setup->recorded ? 1 : setup->costs.count; // What is recorded is one for all sets.
+    const int own = setup->recorded ? 1 : setup->costs.count; // One record serves all sets.
     for (int i = 0; i < own; i++) loads_free(&setup->loads[i]);
 }
 

@@ -59,7 +59,7 @@ static void count_even(struct hec_stage *s, struct hec_rows *r) {
 }
 
 // The same sums under quotas, which keep as many rows as shares allow on their device, then in their node:
-// what routing every rank would give.
+// as routing every rank would give.
 static void count_shares(const struct hec_stage *s, struct hec_rows *r) {
     const int32_t experts = s->plan.experts, nodes = s->topology.nodes;
     for (int32_t e = 0; e < experts; e++) {

@@ -38,8 +38,8 @@ static MlirOperation last_in(MlirBlock block, enum hec_op id) {
     return found;
 }
 
-// Passes materialize and overlap put starts behind the mixture before, and around a loop's edge. What
-// experts compute is not in it: it depends on loads.
+// Passes materialize and overlap put starts behind the mixture before, and around a loop's edge. Windows leave
+// out the experts' computation: it depends on loads.
 static void find_windows(const struct hec_machine *machine, const struct hec_site *site,
                          struct hec_set_cost *cost) {
     const MlirOperation none = {0};
@@ -69,7 +69,7 @@ static MlirBlock wave_of(MlirOperation waves) {
     return op.ptr ? hec_for_of(op).body : (MlirBlock){0};
 }
 
-// Of a wave; what is recomputed because it was overwritten is not in it.
+// Time of a wave, without the recomputation of overwritten rows.
 static double wave_us(const struct hec_machine *machine, MlirBlock wave) {
     const MlirOperation none = {0};
     return wave.ptr ? hec_span_us(machine, wave, none, none) : 0;
@@ -139,7 +139,7 @@ static void find_set(MlirOperation module, const struct hec_machine *machine,
     find_windows(machine, site, cost);
 }
 
-// What every device has of parameters outside of experts, and what is saved.
+// Sums the memory of parameters outside of experts, and of saved values.
 static void find_memory(MlirOperation module, struct hec_costs *costs) {
     const struct hec_ops ops = hec_ops_in(hec_module_body(module));
     const bool rounded = is_rounded(module, HEC_STR(""));
@@ -159,7 +159,7 @@ static void find_memory(MlirOperation module, struct hec_costs *costs) {
     free(ops.op);
 }
 
-// What every module for several ranks says of itself; text may leave it out.
+// Checks the numbers that every module for several ranks has; text may lack them.
 static bool check_numbers(MlirOperation module) {
     static const char *const number[] = {"hecate.world", "hecate.batch", "hecate.positions"};
     for (int i = 0; i < 3; i++) {
@@ -192,7 +192,7 @@ int64_t hec_fitting(const struct hec_machine *m, double us, int64_t bytes) {
     return count > 0 ? (int64_t)count : 0;
 }
 
-// A time as a price. Of a link that is slower than any, the dearest.
+// A time as a price. A link slower than any price gets the highest one.
 static int64_t price_of(double picoseconds) {
     return picoseconds < (double)HPL_PRICE_MAX ? (int64_t)picoseconds + 1 : HPL_PRICE_MAX;
 }
@@ -209,7 +209,7 @@ static void lower(int64_t *to, int64_t value) {
 void hec_set_prices(struct hpl_movement *p, const struct hec_machine *m,
                     const struct hec_set_cost *set, int count) {
     const bool several = m->nodes > 1;
-    const double near = 1e12 / m->intra_bandwidth; // Of a byte.
+    const double near = 1e12 / m->intra_bandwidth; // One byte.
     const double far = several ? 1e12 / m->inter_bandwidth : near;
     p->gather_hidden_first = p->gather_hidden = INT32_MAX;
     p->reduce_hidden_first = p->reduce_hidden = INT32_MAX;

@@ -31,12 +31,12 @@ static MlirOperation make_slot(struct hec_routed *x, MlirValue v, const char *wh
 }
 
 static MlirValue fetch(struct hec_builder *b, struct hec_routed *x, MlirOperation stash) {
-    const MlirValue layer = hec_stash_layer(stash); // What a loop reads may be made before it.
+    const MlirValue layer = hec_stash_layer(stash); // A loop may read values made before it.
     return hec_build_fetch(b, hec_stash_value(stash), hec_stash_slot(stash),
                            layer.ptr ? x->layer_back : layer);
 }
 
-// What `op` reads and the region does not make: parameters and constants, made again here.
+// Rebuilds the values that `op` reads and the region does not make: parameters and constants.
 static bool bring(struct hec_routed *x, struct hec_builder *b, MlirOperation op,
                   struct hec_map *map) {
     for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
@@ -96,7 +96,7 @@ static MlirOperation fetch_of(const struct hec_routed *x, MlirOperation stash) {
     return (MlirOperation){0};
 }
 
-// Every wave once more, and nothing of it is saved: what backward fetched is what is made again here. Returns what
+// Computes every wave once more, and saves nothing: the results replace backward's fetches. Returns the value that
 // stands for the dispatch's `first`.
 static MlirValue have_again(struct hec_routed *x, struct hec_builder *b, MlirValue wave,
                             const MlirValue sent[2]) {
@@ -169,7 +169,7 @@ static bool is_within_reach(const struct hec_routed *x, MlirOperation stash) {
     return mlirValueIsNull(layer) || mlirValueEqual(layer, x->layer);
 }
 
-// What was sent in @forward, to be sent again.
+// Finds the values that @forward sent, to send them again.
 static void find_sent(struct hec_routed *x, struct hec_builder *b, MlirValue sent[2]) {
     static const char *const what[] = {"sent", "sent_weights"};
     for (int i = 0; i < 2; i++) {
@@ -188,7 +188,7 @@ static void find_sent(struct hec_routed *x, struct hec_builder *b, MlirValue sen
     }
 }
 
-// What is given back where gradients stop at the rows: zeros, like `like`.
+// The gradient where gradients stop at the rows: zeros, like `like`.
 static MlirValue nothing(struct hec_builder *b, MlirValue like) {
     return hec_build_fill(b, mlirValueGetType(like), 0);
 }

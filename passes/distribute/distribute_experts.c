@@ -2,7 +2,7 @@
 //
 //   before   %first, %pair, %slot = moe.route(%ids) {rows_of = @sparse}
 //            %r = moe.permute(%x, %pair, %slot); %g = moe.gate_rows(%weights, %pair, %slot)
-//            ... the experts' operations on rows, what backward needs of them stashed; all with rows_of
+//            ... the experts' operations on rows, values for backward stashed; all with rows_of
 //            %y = moe.combine(%rows, %pair, %slot)
 //            With a capacity, %first, %pair and %slot are those of a moe.limit.
 //   after    fssdp.exchange(%ids, %i)
@@ -21,7 +21,7 @@
 //
 // Why      An expert's computation is the same wherever its rows come from. So everything before
 //          this pass sees the rows of one rank, and only here they become rows of all ranks. Waves
-//          bound the memory whatever the router does.
+//          bound the memory for any routing.
 // Needs    hecate.world of the module (without it, nothing is done); rows_of, from group-experts on; values of
 //          rows stashed and recomputed at will, but not moe.permute and moe.gate_rows.
 // Leaves   no rows_of. `rows` has room for the rows of a wave: parallel.rows_max of them, or one and a quarter times
@@ -95,8 +95,8 @@ static bool is_exempt(MlirOperation op) {
     return hec_op_is(op, HEC_OP_fill) || hec_op_of(op) == HEC_OP_SCF_YIELD;
 }
 
-// Every operation on rows says whose. What reads rows of a set does, by the rule of the verifier; left are rows
-// that come from nowhere.
+// Every operation on rows has rows_of. By the rule of the verifier readers of rows have it; this finds operations that
+// make rows from nothing.
 static bool all_told(const struct hec_ops *ops) {
     bool sound = true;
     for (int k = 0; k < ops->count; k++) {
@@ -135,7 +135,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     forget_rows(module);
     hec_divide_losses(module, (double)hec_module_world(module));
     hec_simplify(module);                // Routes and what was kept of them are no longer used.
-    if (move) hec_compute_again(module); // What was kept to be sent again.
+    if (move) hec_compute_again(module); // Drops copies kept for sending again.
     if (move) hec_resize_rows(module);
     return HEC_PASS_DONE;
 }

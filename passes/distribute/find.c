@@ -1,4 +1,4 @@
-// What belongs to a route: the operations on rows of its set (rows_of), sorted by what becomes of them.
+// Finds the operations on rows of a route's set (rows_of), and sorts them by what distribute-experts does with them.
 #include "passes/distribute/find.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// What the steps of distribute-experts share.
+// Shared by the steps of distribute-experts.
 #include "passes/distribute/routed.h"
 
 #include "ir/accessors.h"

@@ -29,7 +29,7 @@ static bool may_take(MlirOperation op, const struct hec_call *call, int i, int r
     if (hec_op_is(op, HEC_OP_fused)) return true; // Reads all inputs of an element, then writes.
     if (result >= call->results) return i >= call->first_input; // So does an epilogue.
     if (i < call->operands) return result == 0 && (hec_op_traits(op)->in_place >> i & 1);
-    return result == 0 && i < call->first_input; // What it is added to.
+    return result == 0 && i < call->first_input; // The operand that it adds to.
 }
 
 bool hec_may_reuse(MlirOperation op, MlirValue operand, MlirValue result) {

@@ -256,7 +256,7 @@ static bool take_slot(struct hec_homes *p, int k, MlirValue operand, MlirValue r
     return true;
 }
 
-// What a call adds to lies where its result does. Where both cannot, it adds to a copy.
+// The operand that a call adds to lies where its result does. Where both cannot, it is copied.
 static void join_sum(struct hec_homes *p, MlirOperation op) {
     const struct hec_call call = hec_call_of(op);
     if (mlirValueIsNull(call.onto)) return;

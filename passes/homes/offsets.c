@@ -16,7 +16,7 @@ static void cover(struct hec_slot *slot, int first, int last) {
     if (last > slot->last) slot->last = last;
 }
 
-// A slot lives from its first stash to its last fetch; what happens in a loop happens in all of it.
+// A slot lives from its first stash to its last fetch; an access inside a loop keeps it alive for all of the loop.
 void hec_homes_slot_lives(struct hec_homes *p) {
     const struct hec_live *live = &p->live;
     for (int i = 0; i < live->values.count; i++) {

@@ -17,7 +17,7 @@
 //          hecate.arena_bytes and hecate.param_elements of the module. moe.copy where a value is
 //          wanted in two places. prove-homes holds.
 // Reports  a layer that is neither constant nor the loop's; weights of experts' GEMMs that something else
-//          reads, too; what the proof finds.
+//          reads, too; faults that the proof finds.
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -39,7 +39,7 @@ struct token {
     int64_t id;
 };
 
-// A slot as its attributes say; what each row holds.
+// A slot by its attributes, and the value in each row.
 struct rows {
     MlirOperation op;
     int64_t offset, stride, count, bytes;
@@ -189,7 +189,7 @@ static int find_token(const struct proof *p, int64_t at) {
     return low;
 }
 
-// What was on the region's bytes is gone, also where it reached beyond them.
+// Writing ends all values that overlap the region, also where they reach beyond it.
 static void write_token(struct proof *p, struct region region, int64_t id) {
     if (!region.bytes) return;
     const int from = find_token(p, region.at);
@@ -239,7 +239,7 @@ static int64_t row_of(const struct proof *p, MlirOperation op) {
     return mlirValueIsNull(layer) ? 0 : hec_walk_number(&p->walk, layer);
 }
 
-// Whoever is of a layer is of the current one, or of one that a constant names.
+// An operation with a layer has the current one, or one that a constant names.
 static void check_layer(struct proof *p, MlirOperation op) {
     const MlirValue layer = hec_layer_of(op);
     if (mlirValueIsNull(layer) || hec_op_is(hec_defining(layer), HEC_OP_CONSTANT)) return;
@@ -332,7 +332,7 @@ static void run_accumulate(struct proof *p, MlirOperation op) {
     if (spot->home.kind == HEC_HOME_GRAD) check_access(p, op, &spot->home);
 }
 
-// Only moe.get gives what lies in parameters; what lies in gradients is added to them, for the
+// Only moe.get gives a value in the parameters; a value in the gradients is added to them, for the
 // moe.accumulate behind it and for nobody else.
 static void check_kind(struct proof *p, MlirOperation op, int result) {
     const MlirValue value = hec_result(op, result);
@@ -352,7 +352,7 @@ static void check_kind(struct proof *p, MlirOperation op, int result) {
         fault(p, op, "a value in a gradient is more than what is added to it");
 }
 
-// What a call adds to has to lie where its result does.
+// The operand that a call adds to has to lie where its result does.
 static void check_sum(struct proof *p, MlirOperation op) {
     const MlirValue onto = hec_call_of(op).onto;
     if (mlirValueIsNull(onto)) return;
@@ -361,7 +361,7 @@ static void check_sum(struct proof *p, MlirOperation op) {
         fault(p, op, "a sum is not where it is added to");
 }
 
-// What the next @forward reads may be written by nothing else in this one.
+// Values that the next @forward reads may be written by nothing else in this one.
 static void check_kept(struct proof *p, MlirOperation op, MlirValue result) {
     if (!p->forward || !mlirTypeIsARankedTensor(mlirValueGetType(result))) return;
     const struct region made = region_of(p, op, result);
@@ -392,7 +392,7 @@ static void run_plain(struct proof *p, MlirOperation op) {
 
 // ---- the walk
 
-// What is carried needs no code: it has to lie where the next reader looks.
+// A carried value needs no code: it has to lie where the next reader looks.
 static void carry_value(struct proof *p, MlirOperation op, MlirValue to, int64_t id) {
     set_id(p, to, id);
     if (!region_of(p, op, to).bytes) fault(p, op, "a carried value is not in the arena");
@@ -483,7 +483,7 @@ static bool prove(MlirOperation module, int64_t waves) {
     return p.faults == 0;
 }
 
-// All waves but the last one run alike: what holds for one and for two holds for any number.
+// All waves but the last one run alike: a proof for one and for two holds for any number.
 bool hec_homes_prove(MlirOperation module) {
     return hec_prove_params(module) && prove(module, 1) &&
            (!hec_module_has_world(module) || prove(module, 2));

@@ -8,7 +8,7 @@
 #include "lang/base/vec.h"
 #include "passes/homes/homes.h"
 
-#define ELEMENTS_MAX ((int64_t)1 << 62) // Of anything; what text says may be larger.
+#define ELEMENTS_MAX ((int64_t)1 << 62) // Any count of elements; numbers in text may be larger.
 
 // Elements [at, end) of the parameter buffer or, of a parameter of a set, of its chunk.
 struct extent {
@@ -160,7 +160,7 @@ static void check_weights(struct params *p, MlirOperation call, MlirValue v) {
         fault(p, call, "its weights lie in panels of another matrix");
 }
 
-// What lies in panels is the weights of calls, and nothing else.
+// Only weights of calls lie in panels, and nothing else reads them.
 static void check_use(struct params *p, MlirOperation op) {
     const struct hec_weights weights = hec_call_weights(op);
     const bool get = hec_op_is(op, HEC_OP_get), accumulate = hec_op_is(op, HEC_OP_accumulate);
@@ -171,7 +171,7 @@ static void check_use(struct params *p, MlirOperation op) {
         sound &= i == weights.operand || mlirOperationIsNull(panels_of(p, hec_operand(op, i)));
     for (int i = 0; i < mlirOperationGetNumResults(op) && !get; i++)
         sound &= i == weights.result || mlirOperationIsNull(panels_of(p, hec_result(op, i)));
-    if (accumulate) { // Of what is not there already: element by element.
+    if (accumulate) { // Adds values from elsewhere, element by element.
         struct hec_home home;
         sound =
             (hec_home_of(hec_accumulate_value(op), &home) && home.kind == HEC_HOME_GRAD) ||

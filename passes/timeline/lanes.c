@@ -1,4 +1,4 @@
-// Transfers: who has come to them, which of their messages may leave, and what waits for what.
+// Transfers: the devices that have come to them, the messages that may leave, and the order among these.
 #include "passes/timeline/lanes.h"
 
 #include <assert.h>
@@ -12,15 +12,15 @@
 const char *const hec_lane_names[HEC_LANES] = {"counts", "rows",  "gather",
                                                "reduce", "dense", "states"};
 
-// Of a port that may lie idle before its other flows get it: times are wrong by no more, and found several
+// The part of a port that may lie idle before its other flows get it: times are wrong by no more, and found several
 // times as fast.
 static const double slack = 0.02;
 
 enum state { ABSENT, QUEUED, STARTED, DONE };
 
 struct message {
-    int32_t from, to; // Of sums: devices from .. to - 1 wait for it.
-    int32_t port;     // Of sums; -1: from device to device.
+    int32_t from, to; // Sums: devices from .. to - 1 wait for it.
+    int32_t port;     // Sums; -1: from device to device.
     int32_t waits;    // For so many others.
     int32_t edge;     // The first of those that wait for it; -1: none.
     bool sent, behind;
@@ -57,7 +57,7 @@ struct queue {
     int32_t head, count, room;
 };
 
-// A message under way. There are many more messages than of these, so what only these need is here.
+// A message under way. There are many more messages than these: fields that only these need are here.
 struct slot {
     int32_t transfer, message;
     double begin;
@@ -76,7 +76,7 @@ struct hec_lanes {
     struct transfer *transfer;
     int32_t count, room;
     struct queue *queue; // [devices][HEC_LANES]
-    struct slot *slot;   // Of flows: the network's owners.
+    struct slot *slot;   // By flow: the network's owners.
     int32_t slots, slot_room, *vacant, vacancies, vacant_room;
     struct hec_woken *woken;
     int32_t wakes, wakes_at, wake_room;

@@ -30,7 +30,7 @@ struct kind {
     enum hec_lane lane;
     const char *what;
     int32_t layer;
-    int64_t bytes; // Of a chunk.
+    int64_t bytes; // A chunk's.
     bool back;     // Gradients: turned round.
 };
 
@@ -84,7 +84,7 @@ static void add_messages(struct hec_mover *m, int32_t transfer, double bytes, bo
     }
 }
 
-// What the owner sends back of a sum leaves when all that comes to it has arrived.
+// An owner sends a sum back when all parts of it have arrived.
 static void send_sums_back(struct hec_mover *m, int32_t transfer) {
     const struct hpl_schedule *s = &m->schedule;
     for (int32_t i = 0; i < s->count; i++) {

@@ -86,7 +86,7 @@ static void end_flows(struct hec_network *n, int32_t until) {
     while (n->gone < until) end_flow(n, n->ended.item[n->gone++]);
 }
 
-// Finds rates where they are not those of the flows under way: some have begun, or what ended ones have left is
+// Finds new rates where the flows under way have changed: some have begun, or ended ones have freed
 // more than the network's slack.
 static void renew(struct hec_network *n) {
     end_flows(n, n->ended.count);

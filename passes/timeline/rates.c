@@ -88,7 +88,7 @@ static void begin(struct hec_network *n) {
 
 // ---- filling
 
-// What the port has for its flows whose rates are not found, and how many these are. A bundle that keeps its rate, but would get less
+// Computes the port's rate for flows that have none, and their number. A bundle that keeps its rate, but would get less
 // here, is opened, too.
 static void evaluate(struct hec_network *n, struct hec_port *port) {
     double room = port->capacity, most = 0;

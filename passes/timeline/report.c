@@ -1,4 +1,4 @@
-// --simulate: what a step takes on the whole cluster, and why.
+// --simulate: the time of a step on the whole cluster, and where it goes.
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +71,7 @@ static void print_steps(const struct report *r) {
     }
 }
 
-// What changes between steps take, and their part of a mean step.
+// The time of changes between steps, and their part of a mean step.
 static void print_owners(const struct report *r, const struct hec_owners *o) {
     if (o->every == 0) return;
     fprintf(r->out,
@@ -84,7 +84,7 @@ static void print_owners(const struct report *r, const struct hec_owners *o) {
                 o->loads_are_short ? ", by loads that end before an interval has passed" : "");
 }
 
-// Of the busiest port of a kind; a step.
+// Bytes of the busiest port of a kind in a step.
 static double most(const double *carried, int64_t count, int64_t steps) {
     double bytes = 0;
     for (int64_t i = 0; i < count; i++) bytes = carried[i] > bytes ? carried[i] : bytes;

@@ -53,7 +53,7 @@ static int find_set(const struct writer *w, MlirStringRef name) {
     return -1;
 }
 
-// What the time is of: a unit of the model, or what stands outside of all.
+// Names the time: after a unit of the model, or "model" outside of all.
 static void set_label(struct hec_action *a, MlirOperation op) {
     const MlirStringRef unit = hec_unit_name(op);
     const MlirStringRef name = unit.length ? unit : HEC_STR("model");

@@ -1,4 +1,4 @@
-// Time that passes on a device, and what it is spent on.
+// Time that passes on a device, and its use.
 #include <assert.h>
 
 #include "passes/timeline/run.h"

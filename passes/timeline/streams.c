@@ -86,7 +86,7 @@ static int32_t sort_streams(struct hec_streams *s, int32_t port) {
     return count;
 }
 
-// What the port has carried until now is taken from its streams.
+// Subtracts the bytes that the port has carried until now from its streams.
 static void serve(struct hec_streams *s, int32_t port) {
     const int32_t count = sort_streams(s, port);
     struct volley *const *of = s->sorted;
@@ -127,7 +127,7 @@ static void find_ends(struct hec_streams *s, int32_t port) {
 
 // ---- volleys
 
-// Of all streams that the device waits for.
+// The end of the last stream that the device waits for.
 static double end_of(const struct hec_streams *s, const struct volley *w, int32_t device) {
     const int32_t nodes = s->devices / s->of_node, node = device / s->of_node;
     const double *end = w->end, *of_nodes = w->end + 2 * s->devices;

@@ -166,7 +166,7 @@ static void compute(struct run *r, int32_t device, const struct hec_action *a) {
     hec_run_pass(r, device, a, HEC_SPENT_EXPERTS, a->us * rows / (double)m->cost->wave_rows);
 }
 
-// Whoever gathers all experts has the next layer's on their way, too, while this one computes.
+// A device that gathers all experts has the next layer's on their way, too, while this one computes.
 static void gather(struct run *r, int32_t device, const struct hec_action *a) {
     const struct device *d = &r->device[device];
     const bool ahead = hpl_gathers_all(r->policy);

@@ -1,4 +1,4 @@
-// inspect: what is in files of tokens. check: whether they are what their records say.
+// inspect: describes files of tokens. check: compares them with their records.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "runtime/data/file.h"
 #include "tools/prepare/prepare.h"
 
-// What a walk over all tokens of a file finds.
+// The result of a walk over all tokens of a file.
 struct found {
     int64_t tokens, documents; // Documents, where the format has them.
     int32_t largest;

@@ -45,7 +45,7 @@ static bool read_all(int fd, char *out, int64_t bytes, int64_t offset) {
     return true;
 }
 
-// What stands in the index, against its size.
+// Checks the index's header against its size.
 static bool read_header(struct megatron *m, int64_t bytes, struct hrt_error *error) {
     if (bytes < HEADER_BYTES || memcmp(m->index, "MMIDIDX\0", 9) != 0)
         return hrt_fail(error, "'%s' is no index of Megatron: it does not begin with MMIDIDX",

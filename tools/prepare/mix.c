@@ -20,7 +20,7 @@ struct part {
 struct mixture {
     struct part part[SOURCES_MOST];
     int parts;
-    double weights; // Of all.
+    double weights; // The sum of all.
     int64_t block;
     void *raw;   // [4 * block]
     int32_t *id; // [block]

@@ -1,4 +1,4 @@
-// Records of files: what they are, and what they were made of.
+// Records of files: their content, and their sources.
 #include <errno.h>
 #include <libdeflate.h>
 #include <limits.h>

@@ -12,7 +12,7 @@ enum { TOKENS_AT_ONCE = 1 << 20 };
 struct source {
     enum kind kind;
     const char *path, *field;
-    FILE *file; // Of text.
+    FILE *file; // For text.
     struct megatron *megatron;
     struct hrt_data_file llmc; // Open where the kind says so.
     int64_t next;              // Line, document or token.

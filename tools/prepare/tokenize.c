@@ -1,4 +1,4 @@
-// tokenize: each input becomes a file of tokens, with a record of what it was made of. What is there already, of the
+// tokenize: each input becomes a file of tokens, with a record of its sources. An existing output of the
 // same input, tokenizer and flags, stays: so a run that was stopped goes on with the next input.
 #include <errno.h>
 #include <inttypes.h>
@@ -57,7 +57,7 @@ static bool make_folders(const struct options *options, struct hrt_error *error)
 
 // ---- what is there already
 
-// What the output is made of; the caller's. NULL: it failed.
+// The source, as the output's record has it; the caller's. NULL: it failed.
 static json_t *made_of(const struct job *job, const struct task *task) {
     const struct options *o = job->options;
     json_t *source = record_of(task->path, job->error);

@@ -19,9 +19,9 @@ struct run {
     uint32_t *past;         // [window][devices][experts] counts of some of them,
     int64_t *known;         // [window] and of which: (microbatch, layer); -1: none.
     int32_t *owners, *next; // [layers][experts], and after re-sharding.
-    const int32_t *owner;   // Of the layer at hand.
+    const int32_t *owner;   // Owners of the current layer.
     uint32_t *exact;        // [devices][experts]
-    struct hpl_plan plan, before; // The plan, and what it was before calibration.
+    struct hpl_plan plan, before; // The plan; the plan before calibration.
     struct hpl_plan *layers;      // layers[l]: the present placement of a periodic policy.
     uint32_t *quota;              // [holders]
     int64_t *load;                // [devices]
@@ -64,7 +64,7 @@ static void end_run(struct run *run) {
     free(run->memory);
 }
 
-// What a layer's experts got `back` microbatches before the end of what the forecast knows.
+// The counts of a layer's experts, `back` microbatches before the end of the forecast's knowledge.
 static const uint32_t *counts(void *context, int32_t layer, int32_t back) {
     struct run *run = context;
     const struct loads *loads = run->loads;
@@ -157,7 +157,7 @@ static uint32_t forecast_end(const struct run *run, uint32_t iteration, uint32_t
 }
 
 // False when there is no forecast. The first microbatch of a stored iteration has none of age 0:
-// what was stored before it lies many steps back.
+// the microbatch stored before it lies many steps back.
 static bool find_forecast(struct run *run, uint32_t iteration, uint32_t microbatch) {
     run->end = forecast_end(run, iteration, microbatch);
     return run->end > 0 && (run->setting->forecast_age > 0 || microbatch > 0);
@@ -225,8 +225,8 @@ static int64_t count_entries_of_shards(const struct run *run) {
     return outside / topology->devices;
 }
 
-// What reaches devices in this iteration, by the policy's collective. Gradients of copies that stay are summed: to one
-// of them and back. What is placed anew brings its states.
+// Counts the bytes that reach devices in this iteration, by the policy's collective. Gradients of copies that stay are
+// summed: to one of them and back. A new placement brings its states.
 static void count_movement(const struct run *run, struct sample *sample) {
     const struct hpl_plan *plan = &run->plan;
     const int64_t devices = run->setting->topology.devices, holders = plan->first[plan->experts];
@@ -247,8 +247,8 @@ static void count_movement(const struct run *run, struct sample *sample) {
     sample->grad_bytes = bytes * gradients;
 }
 
-// A periodic policy keeps its placement, and changes it every so often; what is new then arrives
-// with its states.
+// A periodic policy keeps its placement, and changes it every so often; new copies then arrive
+// with their states.
 static enum hpl_status place_periodic(struct run *run, struct sample *sample) {
     struct hpl_plan *present = &run->layers[sample->layer];
     const uint32_t time = sample->iteration * run->loads->microbatches + sample->microbatch;
@@ -267,7 +267,7 @@ static enum hpl_status place_periodic(struct run *run, struct sample *sample) {
     return status == HPL_OK ? hpl_plan_copy(&run->plan, present) : status;
 }
 
-// The plan of one layer-step and its shares: what is timed.
+// Makes the plan of one layer-step and its shares: this is timed.
 static enum hpl_status make_plan(struct run *run, struct sample *sample) {
     struct hpl_episode *episode = &run->episode;
     const int32_t layer = (int32_t)sample->layer;
@@ -390,7 +390,7 @@ static bool run_all(struct run *run, struct series *series) {
                 if (!find_forecast(run, i, m)) continue;
                 struct sample *sample = &series->samples[series->count++];
                 *sample = (struct sample){.iteration = i, .layer = l, .microbatch = m};
-                sample->states = states; // Of a re-sharding since the last sample.
+                sample->states = states; // For a re-sharding since the last sample.
                 states = 0;
                 status = step(run, sample);
                 if (status != HPL_OK) return fail(run, i, status);

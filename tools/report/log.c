@@ -313,7 +313,7 @@ void report_log_free(struct report_log *log) {
     *log = (struct report_log){0};
 }
 
-// Of one stretch the rows to keep, in order.
+// Chooses the rows of one stretch to keep, in order.
 static int64_t pick(const struct report_log *log, int64_t from, int64_t to, int64_t *kept) {
     int64_t least = from, most = from, count = 0;
     for (int64_t i = from; i < to; i++) {

@@ -134,7 +134,7 @@ static bool make_page(struct watched *watched) {
     return false;
 }
 
-// The page as the logs are now: what has been read of them before is not read again.
+// Writes the page for the logs as they are now; only new lines of them are read.
 static bool answer(void *context, FILE *out) {
     struct watched *watched = context;
     char why[REPORT_WHY];

@@ -121,7 +121,7 @@ static pid_t start(const struct job *job) {
     _exit(NOT_STARTED);
 }
 
-// What is told to this process is told to the command. The terminal has told it already.
+// Forwards a signal to the command. A signal of the terminal has reached it already.
 static void forward(struct job *job, const siginfo_t *info, pid_t child) {
     if (info->si_signo != SIGUSR1) job->stopping = true;
     if (child > 0 && info->si_code <= 0) kill(child, info->si_signo);
