@@ -11,7 +11,7 @@ work=${2:-$(mktemp -d)}
 [ $# -ge 2 ] || trap 'rm -rf "$work"' EXIT
 export CCACHE_DISABLE=1
 
-# measure NAME COMMAND...: a row of the table; what the command prints goes to NAME.log.
+# measure NAME COMMAND...: a row of the table; the command's output goes to NAME.log.
 measure() {
     name=$1
     shift

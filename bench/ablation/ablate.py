@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What each pass and each choice of the compiler is worth.
+"""Measures the gain of each pass and each choice of the compiler.
 
     bench/ablation/ablate.py --hecatec build/bin/hecatec [--models small,medium] [--threads 1]
                              [--rounds 3] [--steps 4] [--out FILE]
@@ -32,7 +32,7 @@ def pipeline(simplify=True, fuse=BACK[0], epilogue=BACK[1], place=BACK[2]):
     return ",".join([FRONT, *middle, "recompute", *filter(None, [fuse, epilogue, place])])
 
 
-VARIANTS = (  # What is changed, the passes, and parallel.recompute.
+VARIANTS = (  # The change, the passes, and parallel.recompute.
     ("default", pipeline(), "elementwise"),
     ("no fuse-elementwise", pipeline(fuse=None), "elementwise"),
     ("no fuse-epilogue", pipeline(epilogue=None), "elementwise"),
@@ -71,7 +71,7 @@ def build(options, model, passes, recompute, program):
 
 
 def processor_seconds(pid):
-    """Of a process with one thread; None when it has ended."""
+    """Processor time of a process with one thread; None when it has ended."""
     try:
         return int(pathlib.Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
     except (OSError, IndexError):

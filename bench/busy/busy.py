@@ -4,7 +4,7 @@
     bench/busy/busy.py [--hecatec build/bin/hecatec] [--model examples/tiny.moe] [--cores 2] [--rounds 5]
                        [--seconds 3] [--out bench/results]
 
-Ways: `default`, what a program does by itself; `passive`, OMP_WAIT_POLICY=passive; and fixed numbers of rounds that a
+Ways: `default`, the program's own; `passive`, OMP_WAIT_POLICY=passive; and fixed numbers of rounds that a
 waiting thread spins (GOMP_SPINCOUNT). Everything runs on the same `--cores` cores: the program with as many threads and,
 for `busy`, as many processes that only compute. Every run has the same time; ways take turns. Prints a table and writes
 <machine>-busy.md. A step's time is the fastest quarter of all rounds' steps, which other work of the machine disturbs

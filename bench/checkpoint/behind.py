@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""behind.py HECATEC FOLDER [--rounds N] [--tokens N] [--memory BYTES]: what saving behind the steps costs, with a state of 2 GB.
+"""behind.py HECATEC FOLDER [--rounds N] [--tokens N] [--memory BYTES]: the cost of saves behind the steps, of 2 GB.
 
-A run saves --rounds times into FOLDER, and in between dd writes as many bytes there, with fsync. Of each save: how long
-it took and its rate; how much longer than the others the steps were that began it and that followed, which is where values
+A run saves --rounds times into FOLDER, and in between dd writes as many bytes there, with fsync. Prints for each save:
+its time and rate; how much longer than the others the steps were that began it and that followed, which is where values
 are copied; how much longer all steps were until it had ended, which is the share of processors and memory that the
 writer takes, too; and the peak of the memory above that of a run that saves nothing."""
 import argparse

@@ -53,7 +53,7 @@ require_tools() {
     done
 }
 
-# What the kernel has to offer: tried, not guessed.
+# Fails if the kernel lacks a feature; each is tried, not guessed.
 require_kernel() {
     probe=$name-net
     why=$(ip netns add "$probe" 2>&1) || fail 77 "the kernel makes no network namespaces: $why"
@@ -123,7 +123,7 @@ make_node() { # NAME
     unshare --uts="$state/uts.${1#"$name-"}" hostname "$1"
 }
 
-# One end of a link: `bits` per second in all; what goes to (comes from) each node waits in a queue of
+# One end of a link: `bits` per second in all; packets for (from) each node wait in a queue of
 # its own, so that a short message never stands behind what others send in bulk.
 shape() { # NAMESPACE DEVICE dst|src NODES
     [ "$bits" != 0 ] || return 0

@@ -121,7 +121,7 @@ def case(options, program, nodes, blow, chance):
         expected, begin = strike(blow, program, rank), time.monotonic()
         ended = wait_until(lambda: not ranks_of(program), LIMIT)
         seconds = time.monotonic() - begin
-        # Of several nodes Open MPI's recovery does not come back: only ranks count then.
+        # Open MPI's recovery on several nodes does not come back: only ranks count then.
         returns = blow == "alone" or wait_until(lambda: job.poll() is not None, LIMIT - seconds)
         whole = time.monotonic() - begin
         if job.poll() is None:

@@ -40,7 +40,7 @@ says 0 '' run -- sh -c 'hostname >>"$1/hosts.$OMPI_COMM_WORLD_RANK"' sh "$out"
     "$own-0 $own-0 $own-1 $own-1 " ] || fail "ranks are not node by node: $(cat "$out"/hosts.*)"
 says 3 '' run -- sh -c 'exit 3'
 
-# What runs too long is ended, and nothing stays.
+# A command that runs too long is ended, and nothing stays.
 CLUSTER_TIMEOUT=3 says 124 '' run -- sleep 100
 ./cluster.sh left >"$out/said"
 [ ! -s "$out/said" ] || fail "processes are left"

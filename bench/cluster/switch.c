@@ -3,8 +3,8 @@
 //
 //   switch BITS_PER_SECOND DELAY_NS DEVICE NAMESPACE [DEVICE NAMESPACE]...
 //
-// Each port is a TAP device that it makes in a network namespace. The first is mpirun's: what it
-// sends and gets is neither shaped nor delayed. Between the others a frame waits until its sender's
+// Each port is a TAP device that it makes in a network namespace. The first is mpirun's: its
+// frames are neither shaped nor delayed. Between the others a frame waits until its sender's
 // port is free, takes its length / rate to leave, DELAY to arrive, and then waits for the receiver's
 // port. Frames leave the switch at the time computed for them, so a late wake-up delays one frame,
 // not those behind it. A sender that is ahead of its rate is not read from, and its kernel makes it
@@ -46,7 +46,7 @@ struct queue {
         size_t bytes;
         char *data;
     } frame[QUEUE_FRAMES];
-    unsigned first, end; // Of all frames ever.
+    unsigned first, end; // Count all frames ever.
     uint64_t dropped;
 };
 
@@ -54,7 +54,7 @@ struct port {
     int fd;
     bool shaped;
     int64_t sends_from, receives_from; // When its two directions are free.
-    unsigned char address[ADDRESS];    // Of who is behind it; each node has one device.
+    unsigned char address[ADDRESS];    // The sender's behind it; each node has one device.
     bool known;
     struct queue queue;
 };

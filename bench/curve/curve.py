@@ -46,7 +46,7 @@ def arguments():
 
 
 class Progress:
-    """Prints how far a run is, and what the rest takes at the speed so far."""
+    """Prints how far a run is, and the time that the rest takes at the speed so far."""
 
     def __init__(self, name, steps):
         self.name, self.steps, self.start, self.first, self.next = name, steps, time.monotonic(), None, 0
@@ -80,7 +80,7 @@ def gather(folder, out):
 
 
 def read_losses(log):
-    """Of the steps whose lines are whole."""
+    """Losses of the steps whose lines are whole."""
     lines = log.read_text().split("\n")[:-1] if log.exists() else []
     return [json.loads(line)["loss"] for line in lines]
 

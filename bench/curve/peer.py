@@ -1,5 +1,5 @@
 """examples/tiny.moe in PyTorch, single precision: the same parameters, sequences, losses, clipping,
-schedule and AdamW as the compiled program. What the model is made of comes from tests/reference."""
+schedule and AdamW as the compiled program. The model's parts come from tests/reference."""
 import json
 import math
 import pathlib
@@ -113,7 +113,7 @@ def keep(path, p, optimizer, losses):
 
 
 def train(parameters, text, steps, seed, progress, kept):
-    """Trains from the file `parameters` on the file `text`; returns the loss of every step. What it has is
+    """Trains from the file `parameters` on the file `text`; returns the loss of every step. The state is
     kept in the file `kept` every KEEP steps; where that exists, it goes on from there."""
     p, data, losses = load(parameters), np.frombuffer(text.read_bytes(), dtype=np.uint8), []
     optimizer = optimizer_of(p)

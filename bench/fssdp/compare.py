@@ -28,7 +28,7 @@ WHEN = dict(re.findall(r"^HPL_POLICY\((\w+), (\w+)", (HERE.parents[1] / "runtime
 POLICIES = ["ep", "fssdp", *(policy for policy in WHEN if policy not in ("ep", "fssdp"))]
 QUARTER = ("-D D=128 -D T=344 --set cluster.link.inter.bandwidth=250Mbit/s --set cluster.link.intra.bandwidth=1500MB/s "
            "--set cluster.device.flops=93.2GFLOPS --set cluster.device.bandwidth=9GB/s")
-# What the compiler does for fssdp, one thing at a time left out.
+# The compiler's optimizations for fssdp, one at a time left out.
 PASSES = ("check-shapes,group-experts,inline,simplify,use-bf16,differentiate,simplify,recompute,distribute-experts,"
           "fuse-elementwise,distribute-dense,shard,materialize,{}verify-movement,select-kernels,place-buffers")
 ABLATION = {

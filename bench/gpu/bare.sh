@@ -1,7 +1,8 @@
 #!/bin/sh
-# bare.sh BUNDLE.tar.xz [MIRROR]: the bundle in a bare Debian root, which has Python and nothing else; as root, with debootstrap (from
-# MIRROR, or its default). Every step has to end as absent, and none to count as passed. Then the run is killed at 20 random
-# moments: what was done is kept, and the last run goes on to the end. Exit status: 0, 1 where that does not hold, 77 without debootstrap.
+# bare.sh BUNDLE.tar.xz [MIRROR]: the bundle in a bare Debian root, which has Python and nothing else; as root, with
+# debootstrap (from MIRROR, or its default). Every step has to end as absent, and none to count as passed. The run is
+# killed at 20 random moments: it must keep finished parts, and the last run must go on to the end. Exit status: 0, 1 if
+# it does not, 77 without debootstrap.
 set -u
 bundle=${1:?bare.sh BUNDLE.tar.xz [MIRROR]}
 fail() { echo "bare.sh: $1" >&2 && exit 1; }

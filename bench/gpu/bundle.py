@@ -4,7 +4,7 @@ program only.
 
     run.sh              what to run there: `run.sh OUT [SECONDS] [PART...]`
     tests/ bin/         tests of kernels, gpu_bench, the tuner of GEMMs
-    programs/NAME/      a program of target cuda, its arguments (case.json), and what the same model did on target cpu
+    programs/NAME/      a program of target cuda, its arguments (case.json), and results of the model on target cpu
     lib/                libraries; libhecate_kernels_cuda.so has all kernels, so that a kernel can be changed and built there
     src/                the sources of kernels, and a Makefile that builds them with nvcc alone
     data/               texts to train on
@@ -63,7 +63,7 @@ class Bundle:
         run(self.hecatec, "-w", "--march=x86-64-v3", "-o", output, *target, *arguments, model)
 
     def program(self, name, model, *arguments, steps, precision="fp32", compare=True, options=(), ranks=1):
-        """A program; with `compare`, what target cpu said of the same steps, and where it sent each token."""
+        """A program; with `compare`, also target cpu's losses of the same steps, and its routing."""
         place = self.folder / "programs" / name
         place.mkdir(parents=True)
         self.compile(model, place / "program", *arguments, device=True)

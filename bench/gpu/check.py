@@ -12,8 +12,8 @@ import sys
 
 
 def start(ranks, command, meet, **environment):
-    """Runs a command, as so many ranks of this machine that meet by a file. Returns its status, the first that is not 0, and what each rank said;
-    which is in files, MEET.RANK, too, while it runs."""
+    """Runs a command, as so many ranks of this machine that meet by a file. Returns its status, the first that is not
+    0, and the output of each rank, which is in files, MEET.RANK, too, while it runs."""
     meet = pathlib.Path(meet)
     meet.unlink(missing_ok=True)
     several = {"OMP_NUM_THREADS": "2", "HECATE_RANKS": str(ranks), "HECATE_RENDEZVOUS": str(meet)} if ranks > 1 else {}

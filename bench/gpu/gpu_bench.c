@@ -82,7 +82,7 @@ static void copy(struct hkc_lane *lane, const void *arguments) {
     gpu_check(cudaMemcpyAsync(x->to, x->from, x->bytes, cudaMemcpyDefault, lane->stream), "a copy");
 }
 
-// What GEMMs are measured by: the best dense GEMM of bf16 that is known on this device, cuBLAS's or ours.
+// The yardstick of GEMMs: the best dense GEMM of bf16 that is known on this device, cuBLAS's or ours.
 struct product {
     hk_bf16 *a, *b, *c;
     struct hk_matmul_dims dims;

@@ -3,7 +3,7 @@
 
 #include "bench/gpu/gpu_bench.h"
 
-// What the cases work on.
+// The arrays of the cases.
 struct arrays {
     int64_t tokens, width, picks, vocabulary, params;
     hk_bf16 *x, *y, *dy, *rows, *logits, *rounded;

@@ -1,4 +1,4 @@
-"""torch_kernels.py: what PyTorch and the libraries under it take for the GEMMs and attention that gpu_bench times, in the same shapes,
+"""torch_kernels.py: times GEMMs and attention of PyTorch and the libraries under it, in the same shapes as gpu_bench,
 and for a copy. One line each: name, sizes, microseconds, TFLOP/s or GB/s, median of 21 with random operands and a cold cache.
 Status 77: there is no PyTorch with CUDA here."""
 

@@ -1,4 +1,4 @@
-"""What a user of PyTorch would write instead: steps of a stack of MoE layers on a GPU, in bf16 with float master weights.
+"""The same training in plain PyTorch: steps of a stack of MoE layers on a GPU, in bf16 with float master weights.
 
     torch_steps.py --model qwen3|mixtral [--layers N] [--sequences B] [--positions T] [--steps 12] [--warm 4] [--eager]
 

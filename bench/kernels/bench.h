@@ -1,10 +1,10 @@
-// bench: what the measurements of hk_bench share.
+// bench: shared by the measurements of hk_bench.
 //
-// Measurements are taken in turn, a few milliseconds each, round after round: what else the machine does
+// Measurements are taken in turn, a few milliseconds each, round after round: other work of the machine
 // comes in spells, and so no measurement lies wholly within one. Figures are per run of all threads. The
-// fastest tenth: of the runs on cores of their own, before and behind which instructions began as fast as ever
+// fastest tenth is one of the runs on cores of their own, before and behind which instructions began as fast as ever
 // in this measurement (of all runs, where these are fewer than bench_alone_min); clocks that lose time now and
-// then make some look faster than they were. The median: of all runs, what a shared machine gives.
+// then make some look faster than they were. The median is that of all runs, as on a shared machine.
 // The peak is measured in each round, too.
 #ifndef HECATE_BENCH_KERNELS_BENCH_H
 #define HECATE_BENCH_KERNELS_BENCH_H
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What is measured: `flops` or, when they are 0, `bytes` of a run.
+// A measurement: counts `flops` or, when they are 0, `bytes` of a run.
 struct bench_what {
     const char *op;    // A name that ends in "_bf16" is held against that peak.
     const char *shape; // Copied.
@@ -28,7 +28,7 @@ int bench_add(struct bench_what what, void (*run)(void *context), void *context,
 // Measures all that was added, `rounds` times in turn.
 void bench_measure(int rounds);
 
-// What bench_measure found: share of the highest peak of the rounds, for a processor's clock changes.
+// The result of bench_measure: share of the highest peak of the rounds, for a processor's clock changes.
 enum bench_runs { BENCH_FASTEST = 10, BENCH_MEDIAN = 50 }; // Percent of the runs are as fast.
 double bench_share(int number, enum bench_runs runs);
 

@@ -14,12 +14,12 @@
 enum { entries_max = 256, samples_max = 2048, arrays_max = 4096 };
 enum { large = 1 << 18 }; // Floats of an array that fills huge pages: half of one at least.
 
-static const double turn_s = 0.01; // Of a measurement in each round: at least a run.
+static const double turn_s = 0.01; // A measurement's in each round: at least a run.
 static const double sample_s =
     0.0005; // A sample is as many runs as take so long: clocks are coarse.
 
 struct sample {
-    double seconds;  // Of a run.
+    double seconds;  // One run's.
     double dispatch; // The slower one of before and behind it.
 };
 
@@ -29,11 +29,11 @@ struct entry {
     void (*run)(void *context);
     void (*release)(void *context);
     void *context;
-    int runs; // Of a sample.
+    int runs; // In a sample.
     int count;
     struct sample samples[samples_max];
     int alone;
-    // Of the runs, ascending: of all, and of those on cores of their own.
+    // Times of runs, ascending: all runs, and those on cores of their own.
     double seconds[2][samples_max];
 };
 

@@ -134,7 +134,7 @@ def fit(recording, first, count, apart):
 
 
 def imbalance(loads):
-    """Of experts: the largest load over the mean, the mean over iterations and layers."""
+    """Imbalance of experts: the largest load over the mean, the mean over iterations and layers."""
     iterations, layers, *_ = loads.shape
     every = [totals(loads, i, layer) for i in range(iterations) for layer in range(layers)]
     return sum(max(sums) * len(sums) / sum(sums) for sums in every) / len(every)

@@ -1,4 +1,4 @@
-"""Sums of results: what tables and pictures show."""
+"""Sums of results, for tables and pictures."""
 import math
 
 import plan

@@ -1,9 +1,9 @@
-"""What bench/paper simulates: models, clusters, policies, loads, and the lists of configurations."""
+"""The simulations of bench/paper: models, clusters, policies, loads, and the lists of configurations."""
 from dataclasses import dataclass
 
 MODELS = {"gpt-moe-s": 12, "gpt-moe-l": 12, "bert-moe": 12, "bert-moe-deep": 24}  # Layers.
 NAMES = {"gpt-moe-s": "GPT-MoE-S", "gpt-moe-l": "GPT-MoE-L", "bert-moe": "BERT-MoE", "bert-moe-deep": "BERT-MoE-Deep"}
-TOKENS = {"gpt-moe-s": 8192, "gpt-moe-l": 8192, "bert-moe": 4096, "bert-moe-deep": 4096}  # Of a device and step.
+TOKENS = {"gpt-moe-s": 8192, "gpt-moe-l": 8192, "bert-moe": 4096, "bert-moe-deep": 4096}  # In one step of a device.
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ OTHERS = {"LAER": ("laer", ()), "UltraEP": ("ultraep", ()), "LLEP": ("llep", ())
 WINDOWS = {"early": (20, 2), "late": (60, 2), "long": (15, 25)}
 LOADS = ("late", "early", "drawn")
 STEPS = 7
-FIT = {"skew": 1.248, "drift": 0.0135, "bias": 0.061}  # Of the recording's late window, where it is not there.
+FIT = {"skew": 1.248, "drift": 0.0135, "bias": 0.061}  # The recording's late window's, if it is missing.
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def other_specs(quick):
                 yield spec("gpt-moe-s", cluster, name, which, OTHERS)
 
 
-# What is left out or changed, one at a time: of the paper's FSSDP, and of quota.
+# Ablations, one change at a time: of the paper's FSSDP, and of quota.
 PAPER_ABLATIONS = {
     "both": (),
     "materialization alone": ("parallel.placement.reshard=never",),

@@ -114,7 +114,7 @@ static bool measure(struct bench *b, int32_t step, double times[PARTS]) {
     return true;
 }
 
-// What programs keep for planning: for each set, and for each of its layers.
+// Prints the bytes that programs keep for planning: for each set, and for each of its layers.
 static void print_bytes(const struct bench *b) {
     const struct hpl_episode episode = {
         .topology = &b->topology, .layers = 1, .experts = b->problem.experts};

@@ -35,7 +35,7 @@ struct transfer_t {
 };
 
 struct case_t {
-    int nodes, devices;            // Of a node.
+    int nodes, devices;            // On one node.
     double device_rate, node_rate; // Bytes per microsecond.
     std::vector<transfer_t> transfers;
 

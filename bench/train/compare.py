@@ -16,9 +16,9 @@ Without --peer or --newest those columns stay empty.
 All sides: byte tokens of /usr/share/common-licenses, the same model, batch, AdamW and clipping; a step is
 everything from drawing the batch to the update; the median of the steps after `--warm`. Every program gets the
 same time, --seconds: as many steps as fit, at least one, as a probe before the rounds tells; where one step takes
-longer, nothing is warmed up. A run that other programs disturbed is repeated; what remains of that is in the results. Routing is forced to be balanced
-on all sides (--route=balanced, --bal 1). Both PyTorches get the code paths of their best instruction set,
-which OpenBLAS and MKL would not choose on every processor."""
+longer, nothing is warmed up. A run that other programs disturbed is repeated; the results list disturbed runs that
+remain. Routing is forced to be balanced on all sides (--route=balanced, --bal 1). Both PyTorches get the code paths of
+their best instruction set, which OpenBLAS and MKL would not choose on every processor."""
 import argparse
 import json
 import os
@@ -76,7 +76,7 @@ def build(options, model, precision, work):
 
 
 def write_text(work):
-    """What all sides train on."""
+    """Writes the text that all sides train on."""
     licenses = sorted(pathlib.Path("/usr/share/common-licenses").iterdir())
     text = work / "text"
     text.write_bytes(b"".join(file.read_bytes() for file in licenses))

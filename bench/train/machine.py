@@ -1,4 +1,4 @@
-"""What a result must say about the machine it was measured on."""
+"""Describes the machine of a measurement, for its results."""
 import os
 import platform
 import re

@@ -5,7 +5,7 @@
 Attention is scaled_dot_product_attention, which skips the masked half; rows are sorted by expert once
 instead of searched per expert; AdamW is the fused one. --compile compiles what has fixed shapes as one
 graph per layer, and the experts' function for any number of rows. --bf16 is autocast: weights and states
-stay fp32. --bal routes evenly, whatever the weights. Prints one line, as torch_moe.py does."""
+stay fp32. --bal routes evenly, for any weights. Prints one line, as torch_moe.py does."""
 import argparse
 import glob
 import statistics
@@ -53,7 +53,7 @@ class Attention(nn.Module):
 
 
 class Router(nn.Module):
-    """What precedes the experts: their input, weights and choice."""
+    """The part before the experts: their input, weights and choice."""
 
     def __init__(self, c):
         super().__init__()

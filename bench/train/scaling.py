@@ -5,7 +5,7 @@
 
 Trains examples/bench-<model>.moe in turn, the order changing from round to round, with balanced routing, and
 prints a table: medians of the rounds, each round the median of its steps after --warm. Every model trains
-equally long, the slowest for --steps: what else the machine does comes in spells of seconds, of which a
+equally long, the slowest for --steps: other work of the machine comes in spells of seconds, of which a
 small model's few steps would see one. FLOPs are those that the program announces (info): GEMMs, and
 attention without what the mask skips, forward and backward.
 The last column is each model's share of the first one's FLOP/s: 0.9 or more is what we want. Writes

@@ -1,4 +1,4 @@
-// CUDA twin of aux_loss: a few numbers of each sequence, by one block. What it takes is a launch and the latency of
+// CUDA twin of aux_loss: a few numbers of each sequence, by one block. Its time is a launch and the latency of
 // a pass.
 #include "kernels/aux_loss/aux_loss_cuda.h"
 
@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(GRAD_BLOCK)
     if (i < count) dmeans[i] = (float)((double)dloss[0] * factor * (double)fractions[i]);
 }
 
-// What the sum over sequences and experts is multiplied by.
+// The factor of the sum over sequences and experts.
 double factor_of(int64_t sequences, int64_t experts, double coef) {
     return sequences > 0 ? coef * (double)experts / (double)sequences : 0;
 }

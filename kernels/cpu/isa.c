@@ -15,7 +15,7 @@ static const char *const names[] = {
 
 enum { isa_count = sizeof names / sizeof *names };
 
-// What -march=x86-64-v4 and -v3 may use, as far as the compiler lets us ask; the rest of those
+// The features of -march=x86-64-v4 and -v3 that the compiler lets us ask for; the rest of those
 // levels is older than what is asked for here.
 enum hk_isa hk_isa_best(void) {
 #ifdef HK_X86

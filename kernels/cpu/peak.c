@@ -65,7 +65,7 @@ __attribute__((target("avx512f,avx512bf16"))) static float avx512bf16(float fact
 #define avx512_f64 portable_f64
 #endif
 
-// Of this thread; seconds.
+// This thread's; seconds.
 static double processor_time(void) {
     struct timespec now;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -77,7 +77,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-// What all threads together reach: `run` counts `flops` each time.
+// The rate that all threads together reach: `run` counts `flops` each time.
 static double peak_of(double (*run)(double factor), double flops) {
     double peak = 0;
 #pragma omp parallel reduction(+ : peak)
@@ -96,7 +96,7 @@ static double peak_of(double (*run)(double factor), double flops) {
     return peak;
 }
 
-// What is measured: vectors of AVX-512 that are made of AVX2's (cpu/avx512.h) reach its peak.
+// The measured form: vectors of AVX-512 that are made of AVX2's (cpu/avx512.h) reach its peak.
 static enum hk_isa measured(void) {
 #ifdef HK_WIDE
     if (hk_isa() > HK_ISA_AVX2) return HK_ISA_AVX2;

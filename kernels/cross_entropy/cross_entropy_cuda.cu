@@ -62,7 +62,7 @@ void losses_of(hkc_lane *lane, double *losses, float *lse, const T *logits, cons
 template <class T>
 void forward(hkc_lane *lane, float *loss, float *lse, const T *logits, const int32_t *targets,
              const float *scale, int64_t tokens, int64_t vocabulary) {
-    double *losses = (double *)lane->scratch; // Of the tokens.
+    double *losses = (double *)lane->scratch; // One for each token.
     assert(tokens <= HKC_SCRATCH / (int64_t)sizeof *losses);
     losses_of(lane, losses, lse, logits, targets, tokens, vocabulary);
     hkc_sum_losses(lane, loss, losses, scale, tokens);

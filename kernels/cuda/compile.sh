@@ -1,6 +1,6 @@
 #!/bin/sh
-# compile.sh LOG COMMAND...: runs nvcc and keeps what ptxas says of every kernel (registers, spills) in LOG. What it
-# prints otherwise is shown; a build without a warning is silent.
+# compile.sh LOG COMMAND...: runs nvcc and keeps ptxas's report of every kernel (registers, spills) in LOG. Other
+# output is shown; a build without a warning is silent.
 set -u
 log=$1
 shift

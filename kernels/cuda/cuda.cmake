@@ -1,5 +1,5 @@
-# What of CUDA is here: CUDAToolkit's usual places, HECATE_CUDA (a folder with bin/nvcc and include/), or what
-# `./setup.sh cuda` has put into cuda/ below the project; tools that toolkits may lack also from cuda-tools/, where
+# Finds CUDA: CUDAToolkit's usual places, HECATE_CUDA (a folder with bin/nvcc and include/), or the folder cuda/ that
+# `./setup.sh cuda` makes below the project; tools that toolkits may lack also from cuda-tools/, where
 # `./setup.sh cuda-tools` puts them. Sets, for kernels/ and tests/simt:
 #   HECATE_NVCC           nvcc
 #   HECATE_CUDA_INCLUDE   the folder with cuda_runtime.h; without it no kernel can be emulated, either

@@ -1,4 +1,4 @@
-// What the code that runs on a device can do. A file of its own: drivers that compile from PTX compile whole files.
+// Describes the code that runs on a device. A file of its own: drivers that compile from PTX compile whole files.
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/warpgroup.h"
 

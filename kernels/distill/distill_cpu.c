@@ -3,7 +3,7 @@
 
 #include "kernels/cpu/row.h"
 
-// One token's entries, and what their probabilities are divided by.
+// One token's entries, and the divisor of their probabilities.
 struct entries {
     const int32_t *ids;
     const float *log_probs;

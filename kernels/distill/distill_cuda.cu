@@ -1,5 +1,5 @@
-// CUDA twin of distill: a block for a token, as cross_entropy has it. Of a teacher's entries each thread has one, if there are
-// no more than threads. Bytes moved: as cross_entropy; entries are few beside the vocabulary.
+// CUDA twin of distill: a block for a token, as cross_entropy has it. Each thread has one of a teacher's entries, if
+// there are no more than threads. Bytes moved: as cross_entropy; entries are few beside the vocabulary.
 #include "kernels/distill/distill_cuda.h"
 
 #include "kernels/cuda/losses.h"
@@ -12,7 +12,7 @@ using namespace hkc;
 constexpr size_t MOST = 0, SUM = 128, LOST = 384, LOGITS = 640;
 constexpr size_t SHARED = LOGITS + LOG_SUM_EXP_SHARED;
 
-// One token's entries, and what their probabilities are multiplied by.
+// One token's entries, and the factor of their probabilities.
 struct entries {
     const int32_t *ids;
     const float *log_probs;
@@ -24,7 +24,7 @@ struct entries {
     }
 };
 
-// `share` is 0 where there is none. Of all threads of the block, which get the same.
+// All threads of the block call it and get the same. `share` is 0 where there is none.
 HKC_DEVICE entries entries_of(const hk_teacher &teacher, int64_t token, double factor,
                               unsigned char *shared) {
     entries e = {teacher.ids + token * teacher.count,

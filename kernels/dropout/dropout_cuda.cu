@@ -10,7 +10,7 @@ namespace {
 
 struct mask {
     static constexpr uint32_t purpose = 0x64726F70; // "drop", as on the CPU.
-    uint64_t dropped;                               // Of 2^32 words.
+    uint64_t dropped;                               // Out of 2^32 words.
     float kept;
 
     __device__ float of(uint32_t word) const {

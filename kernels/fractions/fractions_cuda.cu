@@ -1,7 +1,7 @@
 // CUDA twin of fractions: a block counts the picks of a sequence, then a block divides those of a group, or of all groups
 // where counts go on from one to the next.
 //
-// Bytes moved: 4 a pick and 12 a sequence and expert. What it takes is two launches, the latency of a pass, and the
+// Bytes moved: 4 a pick and 12 a sequence and expert. Its time is two launches, the latency of a pass, and the
 // shared memory's counting: a few microseconds for 4096 tokens a sequence.
 #include "kernels/fractions/fractions_cuda.h"
 

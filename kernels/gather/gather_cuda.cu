@@ -1,7 +1,8 @@
-// CUDA twin of gather. The table is float, whatever the values. Bytes moved: 4 for a value and the value. The gradient adds the rows of an id in ascending order: where an
+// CUDA twin of gather. The table is always float. Bytes moved: 4 for a value and the value. The gradient adds the rows
+// of an id in ascending order: where an
 // id stands first, and how often, is counted with integers, which no order of threads changes; then a warp for each
 // row of the table walks over ids from there on until it has found them all. Rare ids stop at once, frequent ones
-// are soon found: what is read of ids is little beside the rows.
+// are soon found: reads of ids are few beside the rows.
 #include "kernels/gather/gather_cuda.h"
 
 #include "kernels/cuda/rows.h"
@@ -22,7 +23,7 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     ((hkc_vector<T, W> *)y)[thread] = hkc_stored<T>(read);
 }
 
-// What is known of an id: where it stands first, and how often it stands anywhere.
+// The uses of an id: where it stands first, and how often it stands anywhere.
 struct uses {
     int first, count;
 };

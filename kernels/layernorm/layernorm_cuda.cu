@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(WIDE ? WIDE_THREADS : NARROW_THREADS, 1)
     });
 }
 
-// What dgain sums.
+// The terms of dgain.
 template <class T> struct along_hat {
     const T *dy, *x;
     const float *mean, *rstd;

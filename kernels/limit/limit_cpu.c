@@ -35,7 +35,7 @@ static void limit_expert(int32_t *kept_pair, int32_t *kept_slot, const real *wei
                          int64_t behind, enum hk_drop drop) {
     const bool weighs = rows > most && drop == HK_LOWEST;
     const int64_t least = weighs ? lowest_kept(weights, pair, rows, most) : 0;
-    // Of those that weigh as much as the lowest, as many as there is room for.
+    // Room for pairs that weigh as much as the lowest.
     int64_t room = weighs ? most - count_from(least + 1, weights, pair, rows) : most;
     for (int64_t r = 0; r < rows; r++) {
         const int64_t order = weighs ? order_of(weights[pair[r]]) : least;

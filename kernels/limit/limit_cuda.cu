@@ -2,7 +2,7 @@
 // digit by digit, 8 bits at a time, by counting in shared memory.
 //
 // Bytes moved: at the most six times the pairs and weights of the experts that have too many, which stay in the caches, and
-// 12 a row. What it takes is two launches and, for a group of a few thousand rows, about ten passes' latency.
+// 12 a row. Its time is two launches and, for a group of a few thousand rows, about ten passes' latency.
 #include "kernels/limit/limit_cuda.h"
 
 #include <math.h>
@@ -19,11 +19,11 @@ struct groups {
     int64_t most, most_of_last;   // Rows that an expert keeps of a group, at most.
 };
 
-// What a block shares.
+// The shared memory of a block.
 struct limit_memory {
-    int32_t count[DIGITS]; // Of each digit.
+    int32_t count[DIGITS]; // One for each digit.
     int32_t sums[BLOCK / WARP];
-    uint32_t digit; // Of the lowest weight that stays,
+    uint32_t digit; // A digit of the lowest weight that stays,
     int32_t left;   // and how many of its weights stay.
 };
 
@@ -105,7 +105,7 @@ HKC_DEVICE void limit_group(struct limit_memory *own, int32_t *kept_pair, int32_
                             const float *weights, const int32_t *pair, int rows, int most, int row,
                             int behind, enum hk_drop drop) {
     const bool weighs = rows > most && most > 0 && drop == HK_LOWEST;
-    int room = most; // Of those that weigh as much as the lowest, as many as there is room for.
+    int room = most; // For pairs that weigh as much as the lowest.
     const uint32_t least = weighs ? lowest_kept(own, weights, pair, rows, most, &room) : 0;
     int greater_before = 0, equal_before = 0;
     for (int from = 0; from < rows; from += BLOCK) {

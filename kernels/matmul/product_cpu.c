@@ -129,7 +129,7 @@ static const operand *step_of_rows(operand *room, const real *row, const struct 
 }
 
 // `count` columns from `begin` on of `rows` rows of A. Tiles are copied in pieces of copied_columns;
-// what a piece holds too much is overwritten by the next, or falls into the gap behind the tile.
+// a piece's excess is overwritten by the next, or falls into the gap behind the tile.
 static void copy_columns(operand *packed, const real *a, const struct product *p, int64_t rows,
                          int64_t begin, int64_t count) {
     operand room[rounds ? HK_TURNED_ROWS_MAX + copied_gap : 1] = {0};
@@ -159,7 +159,7 @@ HK_INLINE void ask_for_result(const real *row) {
     }
 }
 
-// What tile `i` of rows asks for. The first of them: the next panel of C, a line of each of its rows. The others,
+// Prefetches for tile `i` of rows. The first tiles ask for the next panel of C, a line of each of its rows. The others,
 // where the result is a panel: its rows two tiles ahead, evenly over the depth.
 HK_INLINE void tn_ask(struct tile *t, const real *next_panel, int64_t c_row, bool out_is_panel,
                       int64_t i) {
@@ -172,7 +172,7 @@ HK_INLINE void tn_ask(struct tile *t, const real *next_panel, int64_t c_row, boo
     t->ahead_tiles = first || out_is_panel;
 }
 
-// Columns of a panel of B that have to be computed: what is behind them in the panel stays zero.
+// Columns of a panel of B that have to be computed: those behind them in the panel stay zero.
 HK_INLINE int64_t filled_columns(int64_t columns) {
     return smaller(parts(columns, lanes) * lanes, HK_PANEL);
 }
@@ -190,7 +190,7 @@ static void tn_items(real *b, const real *a, const real *c, const struct product
     real packed[turned_depth * HK_PANEL] __attribute__((aligned(64)));
     const bool panels = p->layout == HK_PANELS;
     const int64_t out_row = panels ? HK_PANEL : p->n;
-    if (rows == 0 && p->write == HK_ADD) return; // What has no rows may not even be here.
+    if (rows == 0 && p->write == HK_ADD) return; // A without rows may be missing.
     for (int64_t begin = 0; begin == 0 || begin < rows; begin += turned_terms) {
         const int64_t width = smaller(rows - begin, turned_terms);
         copy_columns(columns_of_a, a + begin * p->k, p, width, k[0], k[1] - k[0]);

@@ -13,7 +13,7 @@ constexpr int WARP = 32, BLOCK = 256, WARPS = 4;
 constexpr int PART_MIN = 32, PARTS_MAX = 128, CHUNK = 16;
 
 struct means {
-    int64_t tokens;           // Of a sequence.
+    int64_t tokens;           // In a sequence.
     int experts, parts, part; // part: tokens of a part.
 };
 

@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(WIDE ? WIDE_THREADS : NARROW_THREADS)
     });
 }
 
-// What dgain sums.
+// The terms of dgain.
 template <class T> struct along_row {
     const T *dy, *x;
     const float *rstd;

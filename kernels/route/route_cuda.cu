@@ -1,7 +1,7 @@
 // CUDA twin of route: a counting sort in three kernels. Each warp has a tile of pairs, which it counts by expert; the
 // counts of an expert are summed up tile by tile; then each warp places its tile's pairs, in order.
 //
-// Bytes moved: 16 a pair and 16 for each expert and tile, a few megabytes at the most: what it takes is the latency of
+// Bytes moved: 16 a pair and 16 for each expert and tile, a few megabytes at the most: its time is the latency of
 // three launches and of the pairs of a tile, 32 at a time.
 #include "kernels/route/route_cuda.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int WARP = 32, WARPS_MAX = 4, TILE_MIN = 256, TABLE_MAX = 1 << 20;
 
-// How pairs are cut. Buckets are the experts and, last, what is dropped.
+// The cut of pairs. Buckets are the experts and, last, the dropped pairs.
 struct cut {
     int pairs, tile, tiles, buckets;
 };

@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(WARPS *WARP)
     }
 }
 
-// y [tokens, width]. Sums are float, whatever the values.
+// y [tokens, width]. Sums are always float.
 template <class T, int COUNT>
 __global__ void __launch_bounds__(WARPS *WARP)
     combine(T *y, const T *rows, const int32_t *slot, int64_t tokens, int topk, int width,

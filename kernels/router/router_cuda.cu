@@ -1,6 +1,6 @@
 // CUDA twin of router: a warp for each token, which keeps the token's scores in shared memory.
 //
-// Bytes moved: 8 a token and expert (logits in, scores out) and 8 a choice. Of 128 experts and 8 choices about 600
+// Bytes moved: 8 a token and expert (logits in, scores out) and 8 a choice. For 128 experts and 8 choices about 600
 // instructions a warp come to that, most of them in the choice: 25 to 40 % of the copy bandwidth for many tokens; for
 // a few hundred of them the time is two launches and the latency of one pass.
 #include "kernels/router/router_cuda.h"
@@ -15,7 +15,7 @@ constexpr int WARP = 32, WARPS_MAX = 4;
 
 // A whole number above 0 that orders values as they are; NaN as the lowest. 0 is left for what is taken.
 HKC_DEVICE uint32_t key_of(float value) {
-    const uint32_t bits = (uint32_t)__float_as_int(value == 0 ? 0.0f : value); // Of both zeros.
+    const uint32_t bits = (uint32_t)__float_as_int(value == 0 ? 0.0f : value); // Same for -0.
     if (isnan(value)) return ~(uint32_t)__float_as_int(-INFINITY);
     return bits >> 31 ? ~bits : bits | 0x80000000u;
 }
@@ -37,7 +37,7 @@ HKC_DEVICE int take_best(uint32_t *keys, int count, int lane) {
     return first;
 }
 
-// What a warp keeps of its token in shared memory.
+// The shared memory of a warp, for its token.
 struct token {
     float *scores;  // [experts]
     uint32_t *keys; // [experts] of scores and bias.

@@ -17,9 +17,9 @@ using namespace attention;
 
 constexpr float LOG2E = 1.44269504f, LN2 = 0.693147181f;
 constexpr int OWN_FORWARD = 128, OWN_GRADIENT = 64,
-              SHARED_MAX = 163 << 10; // What every device has.
+              SHARED_MAX = 163 << 10; // Every device has as much.
 
-// What a block of a grid of queries or keys x heads or groups times chunks x batches has: its part of the columns is
+// The part of a block in a grid of queries or keys x heads or groups times chunks x batches: its part of the columns is
 // C panels from `begin` on.
 struct part {
     int64_t begin, head, batch;
@@ -39,7 +39,7 @@ HKC_DEVICE int steps_from(int64_t begin, int64_t width, int panels) {
 struct attention_case {
     const bf16 *q, *k, *v;
     hk_sdpa_dims d;
-    int chunks, each; // Of columns; heads of a group.
+    int chunks, each; // Chunks of columns; heads of a group.
     bool two;         // Tiles at once.
 };
 
@@ -391,7 +391,7 @@ __global__ void __launch_bounds__(MATRIX_THREADS, 2)
     store_key_grads<C>(dk, dv, dkey[0], dvalue[0], d, part, own + lane / 4);
 }
 
-// What a block may have on this device: SHARED_MAX on A100 and newer ones of data centers, 99 KB on others.
+// The most that a block may have on this device: SHARED_MAX on A100 and newer ones of data centers, 99 KB on others.
 int shared_here() {
     int device = 0, bytes = 0;
     if (cudaGetDevice(&device) != cudaSuccess ||

@@ -1,6 +1,6 @@
 // CUDA twin of sdpa for floats: a block of threads has 64 queries of a head, or, for the gradients of keys and values,
 // 64 keys of a group, whose queries it takes head after head. dq, dk and dv are three kernels: each sums in one fixed
-// order, and makes the weights anew. What bounds it: 4 numbers read from shared memory for 8 multiply-adds, which allows
+// order, and recomputes the weights. The bound: 4 numbers read from shared memory for 8 multiply-adds, which allows
 // about a third of the peak.
 #include "kernels/sdpa/sdpa_cuda.h"
 
@@ -86,7 +86,7 @@ struct gradient {
 
 enum kind { OF_QUERIES, OF_KEYS, OF_VALUES };
 
-// What an element of the scores gives: its weight for values, its gradient for queries and keys. Where scores have a
+// The weight of an element of the scores for values, or its gradient for queries and keys. Where scores have a
 // cap, `score` is the tanh of one.
 template <kind KIND, bool SPECIAL>
 HKC_DEVICE float weigh(const gradient &x, const mask<SPECIAL> &mask, int64_t row, int64_t query,
@@ -190,7 +190,7 @@ template <kind KIND, int C> void launch_grad(hkc_lane *lane, float *to, const gr
                      shared_bytes<C>(), to, x);
 }
 
-// Of `width` columns.
+// Launches the kernel for `width` columns.
 template <kind KIND>
 void launch_grad_of(hkc_lane *lane, float *to, const gradient &x, int64_t width) {
     if (width <= 4 * SIDE) return launch_grad<KIND, 4>(lane, to, x);

@@ -11,7 +11,7 @@ void hk_add_counts(int64_t *counts, const int32_t *loads, int64_t layers, int64_
     }
 }
 
-// What expert e of a layer moves by.
+// The change of expert e's bias in a layer.
 static double move_of(const int64_t *counts, int64_t experts, int64_t e, double rate) {
     int64_t sum = 0;
     for (int64_t i = 0; i < experts; i++) sum += counts[i];

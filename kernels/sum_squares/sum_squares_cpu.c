@@ -22,7 +22,7 @@ static double block_squares(const real *x, int64_t count) {
     return total;
 }
 
-// Of block b.
+// Sum of squares of block b.
 static double block_of(const real *x, int64_t count, int64_t block, int64_t b) {
     const int64_t left = count - b * block;
     return left > 0 ? block_squares(x + b * block, left < block ? left : block) : 0;

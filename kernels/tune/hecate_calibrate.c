@@ -1,8 +1,8 @@
 // hecate-calibrate FILE [ROUNDS [LARGEST]]: measures how long this machine's kernels take, over a grid of shapes, and writes it
 // as JSON for `cluster.device.measured` (passes/cost/measured.h). `hecatec --calibrate` runs it. OMP_NUM_THREADS, HECATE_ISA and
-// HECATE_BLOCKING apply: they should be what training runs with. LARGEST leaves out larger sizes of the grid: a trial.
+// HECATE_BLOCKING apply: set them as for training. LARGEST leaves out larger sizes of the grid: a trial.
 //
-// Of ROUNDS times the least counts, since a busy machine only adds. Exit status: 0 done, 1 no memory or the file
+// The least time of ROUNDS counts, since a busy machine only adds. Exit status: 0 done, 1 no memory or the file
 // cannot be written, 2 wrong command line.
 #include <math.h>
 #include <omp.h>
@@ -19,7 +19,7 @@
 
 enum { rounds_default = 5, rounds_max = 1000, axes = 3, points = 4, largest_default = 1 << 20 };
 
-// Sizes of the grid. Products: rows, columns, what is summed. Attention: positions, width of a head. Loops: elements.
+// Sizes of the grid. GEMMs: rows, columns, summed dimension. Attention: positions, width of a head. Loops: elements.
 static const long rows[points] = {4, 32, 256, 1024}, columns[points] = {16, 128, 512, 2048};
 static const long positions[points] = {32, 128, 512, 1024}, widths[points] = {16, 32, 64, 128};
 static const long elements[points] = {1 << 12, 1 << 16, 1 << 20, 1 << 24};
@@ -27,10 +27,10 @@ static const long elements[points] = {1 << 12, 1 << 16, 1 << 20, 1 << 24};
 struct arrays {
     float *a, *b, *c, *d;
     hk_bf16 *weights;
-    size_t count; // Of each.
+    size_t count; // In each array.
 };
 
-// What is measured: runs a kernel of the given sizes.
+// A measured call: runs a kernel of the given sizes.
 typedef void kernel(const struct arrays *x, const long *size);
 
 #define PRODUCT(name, call)                                                                        \
@@ -91,7 +91,7 @@ static const struct measured {
     const char *name;
     kernel *run;
     const long *axis[axes];
-    double work; // Of the smallest units, so many in one call are enough to time it.
+    double work; // In the smallest units, so many in one call are enough to time it.
 } kernels[] = {
     {"matmul_nn_f32", nn_f32, {rows, columns, columns}, 1},
     {"matmul_nt_f32", nt_f32, {rows, columns, columns}, 1},

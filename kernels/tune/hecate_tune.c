@@ -117,7 +117,7 @@ static void choose_rows(const struct arrays *x, enum hk_precision precision, enu
         *size = values[v];
         best[v][s] = smaller(best[v][s], timed(x, precision, form, x->shapes[s], 1));
     }
-    double shares[candidates_max] = {0}; // Of the default's time.
+    double shares[candidates_max] = {0}; // Parts of the default's time.
     for (int v = 0; v < count; v++) {
         for (int s = 0; s < shape_count; s++) shares[v] += best[v][s] / best[0][s] / shape_count;
     }

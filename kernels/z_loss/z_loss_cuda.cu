@@ -2,7 +2,7 @@
 // sums its own in double, and one block sums the warps.
 //
 // Bytes moved: 4 a token and expert, for the gradient 8, 12 where it adds; rows are read twice, the second time from the
-// first-level cache. Of 128 experts about 20 instructions an element: 60 % of the copy bandwidth expected.
+// first-level cache. For 128 experts about 20 instructions an element: 60 % of the copy bandwidth expected.
 #include "kernels/z_loss/z_loss_cuda.h"
 
 #include "kernels/cuda/device.h"
