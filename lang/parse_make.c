@@ -163,7 +163,6 @@ struct hec_tree *hec_parse(const struct hec_source *source, struct hec_arena *ar
                            struct hec_names *names, struct hec_diag *diag) {
     struct hec_parser parser = parser_of(HEC_T_START_FILE, arena, names, diag);
     parser.tree = HEC_NEW(arena, struct hec_tree);
-    parser.tree->source = source;
     hec_scan_open(&parser.scan, source, 0);
     hec_parse_parse(&parser);
     hec_scan_close(&parser.scan);

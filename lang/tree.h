@@ -184,7 +184,6 @@ struct hec_declaration {
 };
 
 struct hec_tree {
-    const struct hec_source *source;
     HEC_VEC(struct hec_declaration) declarations;
 };
 

@@ -59,7 +59,7 @@ mutant schedule.c schedule_test 's/hpl_rounds_sort(schedule, work) : status/stat
 mutant schedule.c schedule_test 's/at += sends\[root\];/at += 0;/'
 mutant schedule.c schedule_test 's/if (end - first > 1 \&\& t->inside\[k - base\] == 0) continue;//'
 mutant schedule.c schedule_test 's/for (int32_t s = 0; s < t->schedule->segments; s++)/for (int32_t s = 1; s < t->schedule->segments; s++)/'
-mutant schedule.c schedule_test 's/receives\[d\] += HPL_BOUND_PARTS/receives[d] += HPL_BOUND_PARTS \/ 2/'
+mutant tests/plan/check.c schedule_test 's/receives\[d\] += HPL_BOUND_PARTS/receives[d] += HPL_BOUND_PARTS \/ 2/'
 mutant senders.c schedule_test 's/(nodes - 2) \* segments/(nodes - 1) * segments/'
 mutant senders.c schedule_test 's/(home_to - home_from - 2) \* segments/(home_to - home_from - 1) * segments/'
 mutant senders.c schedule_test 's/demand(d, plan, segments, true, home_from, home_to)/demand(d, plan, segments, true, begin, end)/'

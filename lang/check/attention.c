@@ -155,7 +155,9 @@ static const struct hec_node *table_node(struct hec_site *site, const struct hec
     return hec_param_node(site, table, &table->shape);
 }
 
-struct hec_value hec_rope(struct hec_site *site, const struct hec_expr *expr) {
+struct hec_value hec_call_rope(struct hec_site *site, const struct hec_expr *expr,
+                               enum hec_builtin builtin) {
+    (void)builtin;
     struct hec_checker *checker = site->checker;
     if (!allowed_here(site, expr) || !hec_check_builtin(checker, expr, HEC_BUILTIN_rope))
         return broken;
@@ -286,7 +288,9 @@ static bool read_sinks(struct hec_site *site, const struct hec_expr *expr, struc
     return false;
 }
 
-struct hec_value hec_sdpa(struct hec_site *site, const struct hec_expr *expr) {
+struct hec_value hec_call_sdpa(struct hec_site *site, const struct hec_expr *expr,
+                               enum hec_builtin builtin) {
+    (void)builtin;
     static const char *const wanted[] = {"queries [T, heads, width]", "keys [T, heads, width]",
                                          "values [T, heads, width]"};
     struct hec_checker *checker = site->checker;

@@ -3,9 +3,8 @@
 
 static const struct hec_value broken = {.broken = true};
 
-static struct hec_value call_elementwise(struct hec_site *site, const struct hec_expr *expr,
-                                         enum hec_builtin builtin, const char *callee) {
-    (void)callee;
+static struct hec_value hec_call_elementwise(struct hec_site *site, const struct hec_expr *expr,
+                                             enum hec_builtin builtin) {
     struct hec_checker *checker = site->checker;
     if (!hec_check_builtin(checker, expr, builtin)) return broken;
     enum { OPERANDS = 2 };
@@ -30,65 +29,6 @@ static struct hec_value call_elementwise(struct hec_site *site, const struct hec
     return hec_elementwise(site, builtin, expr, operand[0], node[0], operand[1], node[1]);
 }
 
-static struct hec_value call_norm(struct hec_site *site, const struct hec_expr *expr,
-                                  enum hec_builtin builtin, const char *callee) {
-    return hec_norm(site, expr, builtin, callee);
-}
-
-static struct hec_value call_slice(struct hec_site *site, const struct hec_expr *expr,
-                                   enum hec_builtin builtin, const char *callee) {
-    (void)builtin, (void)callee;
-    return hec_slice_call(site, expr);
-}
-
-static struct hec_value call_concat(struct hec_site *site, const struct hec_expr *expr,
-                                    enum hec_builtin builtin, const char *callee) {
-    (void)builtin, (void)callee;
-    return hec_concat_call(site, expr);
-}
-
-static struct hec_value call_rope(struct hec_site *site, const struct hec_expr *expr,
-                                  enum hec_builtin builtin, const char *callee) {
-    (void)builtin, (void)callee;
-    return hec_rope(site, expr);
-}
-
-static struct hec_value call_sdpa(struct hec_site *site, const struct hec_expr *expr,
-                                  enum hec_builtin builtin, const char *callee) {
-    (void)builtin, (void)callee;
-    return hec_sdpa(site, expr);
-}
-
-static struct hec_value call_ahead(struct hec_site *site, const struct hec_expr *expr,
-                                   enum hec_builtin builtin, const char *callee) {
-    (void)builtin, (void)callee;
-    return hec_ahead_call(site, expr);
-}
-
-static struct hec_value call_documents(struct hec_site *site, const struct hec_expr *expr,
-                                       enum hec_builtin builtin, const char *callee) {
-    (void)builtin, (void)callee;
-    return hec_documents_call(site, expr);
-}
-
-static struct hec_value call_loss(struct hec_site *site, const struct hec_expr *expr,
-                                  enum hec_builtin builtin, const char *callee) {
-    (void)builtin, (void)callee;
-    return hec_loss_call(site, expr);
-}
-
-static struct hec_value call_sum(struct hec_site *site, const struct hec_expr *expr,
-                                 enum hec_builtin builtin, const char *callee) {
-    (void)callee;
-    return hec_sum_call(site, expr, builtin);
-}
-
-static struct hec_value call_softmax(struct hec_site *site, const struct hec_expr *expr,
-                                     enum hec_builtin builtin, const char *callee) {
-    (void)callee;
-    return hec_softmax_call(site, expr, builtin);
-}
-
 // The rate of a call; false after reporting that it is none.
 static bool read_rate(struct hec_site *site, const struct hec_expr *expr, double *rate) {
     const struct hec_expr *given = expr->arguments.item[1].value;
@@ -100,9 +40,8 @@ static bool read_rate(struct hec_site *site, const struct hec_expr *expr, double
     return false;
 }
 
-static struct hec_value call_dropout(struct hec_site *site, const struct hec_expr *expr,
-                                     enum hec_builtin builtin, const char *callee) {
-    (void)callee;
+static struct hec_value hec_call_dropout(struct hec_site *site, const struct hec_expr *expr,
+                                         enum hec_builtin builtin) {
     struct hec_checker *checker = site->checker;
     if (!hec_check_builtin(checker, expr, builtin)) return broken;
     const struct hec_expr *input = expr->arguments.item[0].value;
@@ -131,20 +70,19 @@ static struct hec_value call_dropout(struct hec_site *site, const struct hec_exp
                                 .attribute = {.rate = rate, .number = checker->dropouts++}}));
 }
 
-typedef struct hec_value call_fn(struct hec_site *site, const struct hec_expr *expr,
-                                 enum hec_builtin builtin, const char *callee);
-
 struct hec_value hec_call_builtin(struct hec_site *site, const struct hec_expr *expr,
                                   enum hec_builtin builtin, const char *callee) {
-    static call_fn *const call[HEC_BUILTIN_COUNT] = {
+    static hec_call_fn *const call[HEC_BUILTIN_COUNT] = {
+#define hec_call_norm NULL // Names its parameters after the callee.
 #define HEC_OPERATOR(id, rule, text)
-#define HEC_FUNCTION(id, rule, call, text) [HEC_BUILTIN_##id] = call_##rule,
+#define HEC_FUNCTION(id, rule, call, text) [HEC_BUILTIN_##id] = hec_call_##rule,
 #include "lang/builtins.def"
     };
-    if (expr->label && call[builtin] != call_norm) {
+    if (expr->label && call[builtin]) {
         hec_error(site->checker, expr->label_at,
                   "only what has parameters takes a label: blocks, moes and norms");
         return broken;
     }
-    return call[builtin](site, expr, builtin, callee);
+    return call[builtin] ? call[builtin](site, expr, builtin)
+                         : hec_norm(site, expr, builtin, callee);
 }

@@ -5,7 +5,9 @@
 
 enum { NAME_MOST = 32 }; // Characters: logs and curves show so many.
 
-struct hec_value hec_loss_call(struct hec_site *site, const struct hec_expr *expr) {
+struct hec_value hec_call_loss(struct hec_site *site, const struct hec_expr *expr,
+                               enum hec_builtin builtin) {
+    (void)builtin;
     hec_error(site->checker, expr->text_at, "`%s` is what a loss is: `loss name = %s`", expr->text,
               hec_expr_text(site->checker->arena, expr));
     return (struct hec_value){.broken = true};

@@ -91,7 +91,9 @@ static bool put_dim(struct hec_site *site, const struct hec_expr *call, struct h
     return true;
 }
 
-struct hec_value hec_slice_call(struct hec_site *site, const struct hec_expr *expr) {
+struct hec_value hec_call_slice(struct hec_site *site, const struct hec_expr *expr,
+                                enum hec_builtin builtin) {
+    (void)builtin;
     struct hec_checker *checker = site->checker;
     struct hec_dim whole, part;
     if (!positional(site, expr, 1, 1)) return broken;
@@ -195,7 +197,9 @@ static bool read_parts(struct hec_site *site, const struct hec_argument *argumen
 }
 
 // More than two operands are joined one after the other; dims between are called after what they hold.
-struct hec_value hec_concat_call(struct hec_site *site, const struct hec_expr *expr) {
+struct hec_value hec_call_concat(struct hec_site *site, const struct hec_expr *expr,
+                                 enum hec_builtin builtin) {
+    (void)builtin;
     struct hec_checker *checker = site->checker;
     struct hec_dim whole, part[HEC_OPERANDS_MAX];
     if (!positional(site, expr, 2, HEC_OPERANDS_MAX)) return broken;

@@ -71,7 +71,7 @@ static const struct hec_node *mean_of(struct hec_site *site, const struct hec_no
                                                 .operand = {sum, hec_add_node(site, terms)}});
 }
 
-struct hec_value hec_sum_call(struct hec_site *site, const struct hec_expr *expr,
+struct hec_value hec_call_sum(struct hec_site *site, const struct hec_expr *expr,
                               enum hec_builtin builtin) {
     struct hec_shape over;
     const struct hec_node *x = operand_of(site, expr, builtin, &over);
@@ -99,7 +99,7 @@ static bool are_last(const struct hec_shape *dims, const struct hec_shape *shape
 }
 
 // The kernel takes the last dims: others are brought there, and back.
-struct hec_value hec_softmax_call(struct hec_site *site, const struct hec_expr *expr,
+struct hec_value hec_call_softmax(struct hec_site *site, const struct hec_expr *expr,
                                   enum hec_builtin builtin) {
     struct hec_shape over;
     const struct hec_node *x = operand_of(site, expr, builtin, &over);

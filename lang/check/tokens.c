@@ -34,7 +34,9 @@ static struct hec_node *node_of_ids(struct hec_site *site, const struct hec_expr
     return node;
 }
 
-struct hec_value hec_ahead_call(struct hec_site *site, const struct hec_expr *expr) {
+struct hec_value hec_call_ahead(struct hec_site *site, const struct hec_expr *expr,
+                                enum hec_builtin builtin) {
+    (void)builtin;
     struct hec_node *node = node_of_ids(site, expr, HEC_BUILTIN_ahead);
     if (!node ||
         !hec_constant_integer(site->checker, site->env, expr->arguments.item[1].value, 1,
@@ -43,7 +45,9 @@ struct hec_value hec_ahead_call(struct hec_site *site, const struct hec_expr *ex
     return hec_node_value(hec_add_node(site, *node));
 }
 
-struct hec_value hec_documents_call(struct hec_site *site, const struct hec_expr *expr) {
+struct hec_value hec_call_documents(struct hec_site *site, const struct hec_expr *expr,
+                                    enum hec_builtin builtin) {
+    (void)builtin;
     struct hec_node *node = node_of_ids(site, expr, HEC_BUILTIN_documents);
     if (!node ||
         !hec_constant_integer(site->checker, site->env, expr->arguments.item[1].value, 0, INT32_MAX,

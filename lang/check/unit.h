@@ -95,17 +95,10 @@ void hec_drop_locals(struct hec_site *site, int count);
 void hec_unknown_name(struct hec_site *site, const struct hec_expr *expr);
 void hec_unknown_function(struct hec_site *site, const struct hec_expr *expr);
 
-// -- tokens.c
-
-struct hec_value hec_ahead_call(struct hec_site *site, const struct hec_expr *expr);
-struct hec_value hec_documents_call(struct hec_site *site, const struct hec_expr *expr);
-
 // -- loss.c
 
 // A `loss` statement.
 void hec_declare_loss(struct hec_site *site, const struct hec_stmt *stmt);
-// Calls of what is for losses alone.
-struct hec_value hec_loss_call(struct hec_site *site, const struct hec_expr *expr);
 
 // -- argument.c
 
@@ -212,18 +205,16 @@ struct hec_value hec_gather(struct hec_site *site, const struct hec_expr *expr,
 struct hec_value hec_call_builtin(struct hec_site *site, const struct hec_expr *expr,
                                   enum hec_builtin builtin, const char *callee);
 
-// -- norm.c, parts.c, reduce.c, attention.c
+// Calls of one rule of lang/builtins.def each: parts.c, tokens.c, reduce.c, attention.c, loss.c.
+typedef struct hec_value hec_call_fn(struct hec_site *site, const struct hec_expr *expr,
+                                     enum hec_builtin builtin);
+hec_call_fn hec_call_slice, hec_call_concat, hec_call_ahead, hec_call_documents, hec_call_sum,
+    hec_call_softmax, hec_call_rope, hec_call_sdpa, hec_call_loss;
+
+// -- norm.c
 
 struct hec_value hec_norm(struct hec_site *site, const struct hec_expr *expr,
                           enum hec_builtin builtin, const char *callee);
-struct hec_value hec_slice_call(struct hec_site *site, const struct hec_expr *expr);
-struct hec_value hec_concat_call(struct hec_site *site, const struct hec_expr *expr);
-struct hec_value hec_sum_call(struct hec_site *site, const struct hec_expr *expr,
-                              enum hec_builtin builtin);
-struct hec_value hec_softmax_call(struct hec_site *site, const struct hec_expr *expr,
-                                  enum hec_builtin builtin);
-struct hec_value hec_rope(struct hec_site *site, const struct hec_expr *expr);
-struct hec_value hec_sdpa(struct hec_site *site, const struct hec_expr *expr);
 
 // -- model.c
 

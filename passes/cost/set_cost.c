@@ -51,7 +51,6 @@ static void find_windows(const struct hec_machine *machine, const struct hec_sit
     for (int k = 0; k < moved.count; k++) shared += hec_op_us(machine, moved.op[k]);
     free(moved.op);
     cost->window_us += shared;
-    cost->exact_window_us = shared + hec_span_us(machine, block, site->exchange, site->waves);
     if (!site->collect_back.ptr) return;
     block = mlirOperationGetBlock(site->collect_back);
     cost->reduce_window_us = hec_span_us(machine, block, site->collect_back, none);
@@ -131,11 +130,8 @@ static void find_set(MlirOperation module, const struct hec_machine *machine,
     cost->owner_bytes = 4 * cost->grad_bytes + (rounded ? 2 * elements : 0);
     const double room = (double)(cost->wave_rows > 0 ? cost->wave_rows : 1);
     cost->row_forward_us = wave_us(machine, wave_of(site->waves)) / room;
-    if (site->waves_back.ptr) {
-        const MlirBlock back = wave_of(site->waves_back);
-        cost->row_backward_us = wave_us(machine, back) / room;
-        cost->sends_again = back.ptr && last_in(back, HEC_OP_dispatch).ptr;
-    }
+    if (site->waves_back.ptr)
+        cost->row_backward_us = wave_us(machine, wave_of(site->waves_back)) / room;
     find_windows(machine, site, cost);
 }
 
@@ -240,13 +236,6 @@ bool hec_costs_of(MlirOperation module, struct hec_costs *costs) {
     for (int i = 0; i < sites.count; i++) {
         if (!check_sizes(module, sites.site[i].set)) return false;
         find_set(module, &costs->machine, &sites.site[i], &costs->set[i]);
-    }
-    static const char *const entry[] = {"forward", "backward"};
-    for (int i = 0; i < 2; i++) {
-        const MlirOperation func = hec_find_symbol(module, HEC_STR(entry[i]));
-        const MlirOperation none = {0};
-        if (hec_op_is(func, HEC_OP_FUNC))
-            costs->dense_us += hec_span_us(&costs->machine, hec_func_body(func), none, none);
     }
     find_memory(module, costs);
     return true;

@@ -20,12 +20,9 @@ struct hec_set_cost {
     int64_t grad_bytes;      // A chunk's gradient.
     int64_t owner_bytes;     // A chunk on its owner: parameters, gradient, optimizer states.
     double row_forward_us, row_backward_us; // Computing a row.
-    bool
-        sends_again; // Backward has all rows sent again and recomputes them, which is in row_backward_us.
     // Computation besides experts: between the start of the layer's parameters and their await;
     // behind reduce; between the start of a re-materialization and its await.
     double window_us, reduce_window_us, rematerialize_window_us;
-    double exact_window_us; // For policies that plan on exact counts: behind the exchange.
 };
 
 // Windows of layers but the first, where they have slots of their own: parameters are prefetched while
@@ -52,7 +49,6 @@ struct hec_costs {
     struct hec_machine machine;
     int count;
     struct hec_set_cost set[HEC_SITES_MAX];
-    double dense_us;     // All computation that is no expert's, forward and backward.
     int64_t dense_bytes; // Parameters, gradients and states that every device has.
     int64_t saved_bytes; // Kept from forward to backward: most of the arena.
 };

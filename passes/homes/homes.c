@@ -305,7 +305,6 @@ void hec_homes_find_slots(struct hec_homes *p) {
         HEC_PUSH(&p->arena, &p->slots,
                  (struct hec_slot){.op = ops.op[k],
                                    .name = hec_any_sym_name(ops.op[k]),
-                                   .bytes = bytes,
                                    .stride = hec_aligned(p->target, bytes),
                                    .rows = layers ? layers : 1,
                                    .last = -1,

@@ -29,8 +29,8 @@ struct hec_homes_value {
 struct hec_slot {
     MlirOperation op;
     MlirStringRef name;
-    int64_t bytes, stride, rows; // Bytes of one row; from row to row; how many.
-    int first, last;             // Live range of the whole slot; last < 0: never used.
+    int64_t stride, rows; // Bytes from row to row; how many rows.
+    int first, last;      // Live range of the whole slot; last < 0: never used.
     int64_t offset;
     bool observed;
     bool kept; // One @forward leaves it for the next one (cache-keys).

@@ -85,41 +85,37 @@ static int64_t number_of(const struct writer *w, MlirValue index) {
     return known ? known - 1 : 0;
 }
 
-static struct hec_action *append_of(struct writer *w, enum hec_act act, MlirOperation op,
-                                    MlirValue layer) {
+// The layer that an operation names, less those that it is ahead; 0 of a set that has no layers.
+static int64_t layer_of(const struct writer *w, MlirOperation op) {
+    const MlirValue layer = hec_layer_of(op);
+    return (layer.ptr ? number_of(w, layer) : 0) - (hec_any_has_ahead(op) ? hec_any_ahead(op) : 0);
+}
+
+static struct hec_action *append_of(struct writer *w, enum hec_act act, MlirOperation op) {
     struct hec_action *a = append(w, act);
     a->set = find_set(w, hec_any_set(op));
-    a->layer = layer.ptr ? (int32_t)number_of(w, layer) : 0;
+    a->layer = (int32_t)layer_of(w, op);
     return a;
 }
 
 static void add_gather(struct writer *w, MlirOperation op) {
-    const int64_t ahead = hec_materialize_has_ahead(op) ? hec_materialize_ahead(op) : 0;
-    const MlirValue layer = hec_materialize_layer(op);
-    const int64_t number = (layer.ptr ? number_of(w, layer) : 0) - ahead;
-    const bool again = hec_materialize_rematerialize(op);
-    if (number < 0) return;
-    struct hec_action *a = append_of(w, HEC_ACT_GATHER, op, layer);
-    a->layer = (int32_t)number;
-    a->again = again;
+    if (layer_of(w, op) < 0) return;
+    append_of(w, HEC_ACT_GATHER, op)->again = hec_materialize_rematerialize(op);
 }
 
 static void add_release(struct writer *w, MlirOperation op) {
     if (!mlirStringRefEqual(hec_release_what(op), HEC_STR("gradients"))) return;
-    const int64_t ahead = hec_release_has_ahead(op) ? hec_release_ahead(op) : 0;
-    const MlirValue layer = hec_release_layer(op);
-    const int64_t number = (layer.ptr ? number_of(w, layer) : 0) - ahead;
+    const int64_t layer = layer_of(w, op);
     const int set = find_set(w, hec_any_set(op));
-    if (set < 0 || number < 0 || number >= w->costs->set[set].layers) return;
-    append_of(w, HEC_ACT_RELEASE, op, layer)->layer = (int32_t)number;
+    if (set < 0 || layer < 0 || layer >= w->costs->set[set].layers) return;
+    append_of(w, HEC_ACT_RELEASE, op);
 }
 
 static void add_prefetch(struct writer *w, MlirOperation op) {
-    const MlirValue layer = hec_prefetch_layer(op);
-    const int64_t next = (layer.ptr ? number_of(w, layer) : 0) + 1;
+    const int64_t next = layer_of(w, op) + 1;
     const int set = find_set(w, hec_any_set(op));
     if (set < 0 || next >= w->costs->set[set].layers) return;
-    append_of(w, HEC_ACT_PREFETCH, op, layer)->layer = (int32_t)next;
+    append_of(w, HEC_ACT_PREFETCH, op)->layer = (int32_t)next;
 }
 
 static void add_dense(struct writer *w, MlirOperation op) {
@@ -139,12 +135,11 @@ static MlirOperation symbol_at(const struct writer *w, MlirAttribute params, int
 static void add_unit(struct writer *w, MlirOperation op) {
     const MlirAttribute params = params_of(op);
     const MlirValue at = hec_all_gather_layer(op);
-    const int64_t ahead = hec_all_gather_has_ahead(op) ? hec_all_gather_ahead(op) : 0;
     const int64_t own = hec_any_layers(symbol_at(w, params, 0)),
                   layers = w->most > 0 && w->most < own ? w->most : own;
-    int64_t layer = (at.ptr ? number_of(w, at) : 0) - ahead;
+    int64_t layer = layer_of(w, op);
     if (at.ptr && (layer < 0 || layer >= layers)) {
-        if (ahead) return;
+        if (hec_any_has_ahead(op) && hec_any_ahead(op)) return;
         layer = layers - 1; // The first of a loop that goes down, which is made shorter.
     }
     HEC_PUSH(w->arena, &w->gathers, (struct gather){params.ptr, layer});
@@ -158,7 +153,7 @@ static void add_unit(struct writer *w, MlirOperation op) {
 static void add_unit_await(struct writer *w, MlirOperation op) {
     const void *params = params_of(op).ptr;
     const MlirValue at = hec_await_gather_layer(op);
-    const int64_t layer = at.ptr ? number_of(w, at) : 0;
+    const int64_t layer = layer_of(w, op);
     for (int i = w->gathers.count - 1; i >= 0; i--) {
         if (w->gathers.item[i].params != params || w->gathers.item[i].layer != layer) continue;
         struct hec_action *a = append(w, HEC_ACT_UNIT_AWAIT);
@@ -168,49 +163,40 @@ static void add_unit_await(struct writer *w, MlirOperation op) {
     }
 }
 
+// Operations of a set that are an action of their own.
+static const struct {
+    enum hec_op op;
+    enum hec_act act;
+} moves[] = {
+    {HEC_OP_plan, HEC_ACT_PLAN},
+    {HEC_OP_calibrate, HEC_ACT_CALIBRATE},
+    {HEC_OP_await, HEC_ACT_AWAIT},
+    {HEC_OP_reduce, HEC_ACT_REDUCE},
+    {HEC_OP_exchange, HEC_ACT_EXCHANGE},
+    {HEC_OP_dispatch, HEC_ACT_ROWS},
+    {HEC_OP_give_back, HEC_ACT_RETURN},
+    {HEC_OP_collect, HEC_ACT_COLLECT},
+    {HEC_OP_dispatch_grad, HEC_ACT_ROWS},
+    {HEC_OP_give_back_grad, HEC_ACT_RETURN},
+    {HEC_OP_collect_grad, HEC_ACT_COLLECT},
+};
+
 static bool add_movement(struct writer *w, MlirOperation op) {
-    switch (hec_op_of(op)) {
-    case HEC_OP_plan:
-        append_of(w, HEC_ACT_PLAN, op, hec_plan_layer(op));
+    const enum hec_op id = hec_op_of(op);
+    for (size_t i = 0; i < sizeof moves / sizeof *moves; i++) {
+        if (moves[i].op != id) continue;
+        append_of(w, moves[i].act, op);
         return true;
+    }
+    switch (id) {
     case HEC_OP_materialize:
         add_gather(w, op);
         return true;
     case HEC_OP_prefetch:
         add_prefetch(w, op);
         return true;
-    case HEC_OP_calibrate:
-        append_of(w, HEC_ACT_CALIBRATE, op, hec_calibrate_layer(op));
-        return true;
-    case HEC_OP_await:
-        append_of(w, HEC_ACT_AWAIT, op, hec_await_layer(op));
-        return true;
-    case HEC_OP_reduce:
-        append_of(w, HEC_ACT_REDUCE, op, hec_reduce_layer(op));
-        return true;
     case HEC_OP_release:
         add_release(w, op);
-        return true;
-    case HEC_OP_exchange:
-        append_of(w, HEC_ACT_EXCHANGE, op, hec_exchange_layer(op));
-        return true;
-    case HEC_OP_dispatch:
-        append_of(w, HEC_ACT_ROWS, op, hec_dispatch_layer(op));
-        return true;
-    case HEC_OP_give_back:
-        append_of(w, HEC_ACT_RETURN, op, hec_give_back_layer(op));
-        return true;
-    case HEC_OP_collect:
-        append_of(w, HEC_ACT_COLLECT, op, hec_collect_layer(op));
-        return true;
-    case HEC_OP_dispatch_grad:
-        append_of(w, HEC_ACT_ROWS, op, hec_dispatch_grad_layer(op));
-        return true;
-    case HEC_OP_give_back_grad:
-        append_of(w, HEC_ACT_RETURN, op, hec_give_back_grad_layer(op));
-        return true;
-    case HEC_OP_collect_grad:
-        append_of(w, HEC_ACT_COLLECT, op, hec_collect_grad_layer(op));
         return true;
     case HEC_OP_all_reduce:
     case HEC_OP_reduce_scatter:
@@ -235,8 +221,7 @@ static void write_block(struct writer *w, MlirBlock block);
 static void write_waves(struct writer *w, const struct hec_for *loop) {
     const MlirOperation count = mlirOpResultGetOwner(loop->bound);
     const bool overwritten = hec_op_is(count, HEC_OP_overwritten);
-    append_of(w, overwritten ? HEC_ACT_OVERWRITTEN : HEC_ACT_WAVES, count,
-              overwritten ? hec_overwritten_layer(count) : hec_waves_layer(count));
+    append_of(w, overwritten ? HEC_ACT_OVERWRITTEN : HEC_ACT_WAVES, count);
     const int begin = w->script->count - 1;
     write_block(w, loop->body);
     append(w, HEC_ACT_END);

@@ -80,8 +80,7 @@ bool hrt_world_find(struct hrt_world *world, struct hrt_error *error) {
     return hrt_fail_usage(error, "%s is %d, but %s is %d", rank, world->rank, size, world->size);
 }
 
-const char *hrt_topology_path(const char *option) {
-    if (option) return option;
+const char *hrt_topology_path(void) {
     const char *path = getenv("HECATE_TOPOLOGY");
     return path && *path ? path : NULL;
 }

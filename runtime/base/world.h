@@ -21,8 +21,8 @@ struct hrt_world {
 // others, and mpirun below Slurm. False: a variable is missing or not a number in range.
 bool hrt_world_find(struct hrt_world *world, struct hrt_error *error);
 
-// The topology file to read: `option` (of --topology), else the variable HECATE_TOPOLOGY, else NULL.
-const char *hrt_topology_path(const char *option);
+// The topology file to read, of the variable HECATE_TOPOLOGY; NULL: it is not set, or empty.
+const char *hrt_topology_path(void);
 
 // Reads a file that assigns ranks to nodes, so that one machine can stand for several. Each line is
 // a node: its ranks and ranges of them, `4-7 9`; '#' starts a comment. Nodes are numbered as they

@@ -85,7 +85,7 @@ static bool join(const struct hrt_run *run, int argc, char **argv, bool sound,
     struct hrt_comm *comm = run->comm;
     const struct hrt_comm_backend *backend = program->backend ? program->backend : &hrt_comm_self;
     struct hrt_error failed = {0};
-    if (!backend->open(comm, getenv("HECATE_TOPOLOGY"), &failed)) {
+    if (!backend->open(comm, hrt_topology_path(), &failed)) {
         if (sound) *error = failed;
         return false;
     }

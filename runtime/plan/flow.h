@@ -11,7 +11,7 @@
 #include "runtime/plan/work.h"
 
 struct hpl_transport {
-    int32_t experts, groups, devices, holders;
+    int32_t experts, groups, devices;
     const int32_t *expert_group;  // [experts + 1] groups of an expert
     const int32_t *group_expert;  // [groups]
     const int32_t *group_holder;  // [groups + 1]  holders of a group

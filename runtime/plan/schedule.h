@@ -62,21 +62,6 @@ enum hpl_status hpl_schedule_of(const struct hpl_policy *policy,
 enum hpl_status hpl_schedule_mirror(const struct hpl_schedule *gather, struct hpl_schedule *reduce,
                                     struct hpl_work *work);
 
-// Least possible traffic of a gather from the owners to the plan.
-struct hpl_schedule_bound {
-    int64_t cross_chunks; // Chunks across nodes: one for each node that must get a chunk.
-    int64_t busiest;      // 1 / HPL_BOUND_PARTS chunks that some device must send, or receive.
-};
-
-// A number that many counts divide, so that a bound in its parts loses little to rounding.
-enum { HPL_BOUND_PARTS = 840 };
-
-// No schedule that crosses the network as little as possible can keep all devices below `busiest`:
-// by flow, over all ways to divide the sending of a chunk among its holders.
-enum hpl_status hpl_schedule_bound(const struct hpl_topology *topology, const int32_t *owner,
-                                   const struct hpl_plan *plan, struct hpl_schedule_bound *bound,
-                                   struct hpl_work *work);
-
 #ifdef __cplusplus
 }
 #endif

@@ -92,7 +92,6 @@ static bool form_transport(struct hpl_transport *t, const struct demands *d, int
         .experts = d->count,
         .groups = d->count,
         .devices = devices,
-        .holders = d->links,
         .expert_group = identity,
         .group_expert = identity,
         .group_holder = d->first,

@@ -101,7 +101,6 @@ static enum hpl_status share_with(const struct hpl_topology *topology, const str
         .experts = plan->experts,
         .groups = form_groups(&net, topology, plan, loads),
         .devices = topology->devices,
-        .holders = plan->first[plan->experts],
         .expert_group = net.expert_group,
         .group_expert = net.group_expert,
         .group_holder = net.group_holder,

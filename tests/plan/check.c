@@ -1,6 +1,7 @@
 // check.c: schedules, proven by running them on paper.
 #include "tests/plan/check.h"
 
+#include "runtime/plan/senders.h"
 #include "runtime/plan/slots.h"
 #include "runtime/plan/work.h"
 
@@ -183,4 +184,42 @@ enum hpl_fault hpl_check_reduce(const struct hpl_topology *topology, const int32
                                 const struct hpl_plan *plan, const struct hpl_schedule *schedule,
                                 struct hpl_traffic *traffic, struct hpl_work *work) {
     return check(walk_reduce, topology, owner, plan, schedule, traffic, work);
+}
+
+static enum hpl_status find_bound(const struct hpl_topology *topology, const int32_t *owner,
+                                  const struct hpl_plan *plan, struct hpl_schedule_bound *bound,
+                                  struct hpl_work *work) {
+    const int32_t holders = plan->first[plan->experts];
+    struct hpl_senders senders = {HPL_TAKE(work, holders, int64_t),
+                                  HPL_TAKE(work, holders, int64_t)};
+    int64_t *receives = HPL_TAKE(work, topology->devices, int64_t);
+    struct hpl_level level;
+    if (!senders.inside || !senders.across || !receives) return HPL_NO_ROOM;
+    const enum hpl_status status =
+        hpl_senders_divide(topology, owner, plan, HPL_BOUND_PARTS, &senders, &level, work);
+    if (status != HPL_OK) return status;
+    *bound = (struct hpl_schedule_bound){.busiest = level.num / level.den};
+    hpl_zero_i64(receives, topology->devices);
+    for (int32_t e = 0; e < plan->experts; e++) {
+        int32_t last = -1;
+        for (int32_t k = plan->first[e]; k < plan->first[e + 1]; k++) {
+            const int32_t d = plan->holder[k], node = topology->node[d];
+            if (node != last && node != topology->node[owner[e]]) bound->cross_chunks++;
+            last = node;
+            if (d != owner[e]) receives[d] += HPL_BOUND_PARTS;
+        }
+    }
+    for (int32_t d = 0; d < topology->devices; d++) {
+        bound->busiest = hpl_max(bound->busiest, receives[d]);
+    }
+    return HPL_OK;
+}
+
+enum hpl_status hpl_schedule_bound(const struct hpl_topology *topology, const int32_t *owner,
+                                   const struct hpl_plan *plan, struct hpl_schedule_bound *bound,
+                                   struct hpl_work *work) {
+    const struct hpl_work before = *work;
+    const enum hpl_status status = find_bound(topology, owner, plan, bound, work);
+    *work = before;
+    return status;
 }

@@ -48,8 +48,6 @@ struct source *source_open(const char *path, enum kind kind, const char *field,
 void source_close(struct source *source);
 // Whether its documents hold text, which a tokenizer is needed for.
 bool source_is_text(const struct source *source);
-// Bytes that have been read, for those who wait.
-int64_t source_position(const struct source *source);
 // The next document, over what `document` holds. 1, 0: there is none, -1: it failed.
 int source_next(struct source *source, struct document *document, struct hrt_error *error);
 

@@ -91,10 +91,6 @@ bool source_is_text(const struct source *source) {
     return source->file;
 }
 
-int64_t source_position(const struct source *source) {
-    return source->file ? ftello(source->file) : source->next;
-}
-
 static bool set_text(struct document *document, const char *text, size_t bytes,
                      struct hrt_error *error) {
     if (document->room < bytes + 1) {
