@@ -18,7 +18,7 @@ check() { # Compiles the project and looks for circles.
         "$work"/build/part/CMakeFiles/all.dir/deep/*.o >"$work/log"
 }
 
-caught() { # WHAT TEXT: what was just planted is seen.
+caught() { # FAULT TEXT: the planted fault is seen.
     if check; then
         echo "$1 was not caught" >&2
         exit 1

@@ -44,7 +44,7 @@ circle passes/base/planted.c passes/pipeline.h
 circle runtime/base/planted.c runtime/cli/options.h
 
 # Rules of the house (rules.py).
-breach() { # WHAT TEXT: what was just planted is seen.
+breach() { # FAULT TEXT: the planted fault is seen.
     if python3 "$root/tests/rules.py" "$copy" >"$copy/log"; then
         echo "$1 was not caught" >&2
         exit 1

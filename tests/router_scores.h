@@ -8,8 +8,8 @@
 
 struct router_score {
     const char *word;
-    long double (*value)(long double l); // Of a logit. NULL: a softmax over all of them.
-    long double (*slope)(long double s); // Of the value by the logit, from the score.
+    long double (*value)(long double l); // The score of a logit. NULL: a softmax over all of them.
+    long double (*slope)(long double s); // The score's derivative by the logit, from the score.
 };
 
 static inline long double sigmoid_value(long double l) {

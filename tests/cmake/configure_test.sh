@@ -40,7 +40,7 @@ if [ -e "$work/bin/ccache" ]; then
     grep -q 'Building without ccache.*/proc/none' "$work/log" || fail 'it does not say why ccache is left out'
 fi
 
-# What gcc 12 suspected at -O3 stops no build.
+# A suspicion of gcc 12 at -O3 stops no build.
 configure fast -DCMAKE_BUILD_TYPE=Release
 ninja -C "$work/fast" codegen/CMakeFiles/hecate_codegen.dir/base/output.c.o >"$work/log" 2>&1 || fail 'it does not compile'
 if grep -q 'warning:' "$work/log"; then

@@ -1,6 +1,6 @@
-// hecate-leash COMMAND...: runs a test and leaves nothing behind it. Whatever the command starts ends when
-// the command has ended, when leash is told to end, or when who started leash has died: CTest that is killed
-// does not tell its tests, and a shell that is killed does not tell what it waits for. The command has a
+// hecate-leash COMMAND...: runs a test and leaves nothing behind it. All processes of the command end when
+// the command has ended, when leash is told to end, or when the process that started leash has died: CTest that is
+// killed does not tell its tests, and a shell that is killed does not tell what it waits for. The command has a
 // TMPDIR of its own, removed behind it: launchers of MPI that share one remove it from under each other.
 #define _GNU_SOURCE
 #include <errno.h>
@@ -52,7 +52,7 @@ static bool collect(pid_t command, int *status) {
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place) {
     (void)status, (void)type, (void)place;
-    remove(path); // What cannot be removed stays, and is no fault of the test.
+    remove(path); // A file that cannot be removed stays, and is no fault of the test.
     return 0;
 }
 

@@ -11,7 +11,7 @@ add_test(NAME leash COMMAND ${PROJECT_SOURCE_DIR}/tests/cmake/leash_test.sh ${HE
 find_program(LIT NAMES lit lit.py NO_DEFAULT_PATH REQUIRED
   PATHS ${HECATE_LLVM_BIN} ${HECATE_LLVM_BIN}/../build/utils/lit)
 
-# hecate_test_name(file OUT): tests/lang/scan_test.c -> lang/scan_test.c, whatever folder calls.
+# hecate_test_name(file OUT): tests/lang/scan_test.c -> lang/scan_test.c, from any folder.
 function(hecate_test_name file out)
   cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE path)
   cmake_path(RELATIVE_PATH path BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/tests OUTPUT_VARIABLE name)

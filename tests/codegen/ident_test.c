@@ -68,7 +68,7 @@ static void function_names_are_kept_free(void **state) {
     assert_string_equal(made(&members, "attention_forward"), "attention_forward");
 }
 
-// Of as many as a model of 20,000 lines that all set x, in no more time than it takes to write them.
+// Names of a model of 20,000 lines that all set x, in no more time than it takes to write them.
 static void many_names_of_one_kind_are_told_apart(void **state) {
     (void)state;
     enum { NAMES = 20000 };

@@ -77,7 +77,7 @@ static void comment_of_a_long_line_moves_above(void **state) {
     assert_string_equal(w.text, "    // [batch, T, D]\n"
                                 "    float *a_name_that_is_rather_long_for_a_pointer = "
                                 "m->a_group_with_a_long_name.and_a_member;\n");
-    // Of models, too: a comma in a comment is no place to break a line.
+    // In models, too, a comma in a comment is no place to break a line.
     struct hec_writer model = fresh(0);
     hec_line(&model, "a_name_that_is_rather_long_for_a_value = rope(another_one_that_is_long)"
                      "  # rotated, and more, and more");
@@ -86,7 +86,7 @@ static void comment_of_a_long_line_moves_above(void **state) {
                                     "rope(another_one_that_is_long)\n");
 }
 
-// A comment cannot swallow the next line, whatever the source line says.
+// A comment cannot swallow the next line, for any source line.
 static void comments_end_with_their_line(void **state) {
     (void)state;
     struct hec_writer w = fresh(0);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# bad_input.sh TINY.moe: what cannot be is refused by the compiler and by the program it makes, with a
-# message that names what and where, the documented status, and nothing half-written.
+# bad_input.sh TINY.moe: the compiler and the program that it makes refuse impossible input, with a
+# message that names the fault and its place, the documented status, and nothing half-written.
 # Environment: HECATEC.
 set -eu
 model=$1

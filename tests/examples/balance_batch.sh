@@ -2,7 +2,7 @@
 # balance_batch.sh: the loss of `balance.per = batch` over the iterations of a step is what its formula
 # says, computed from runs that know nothing of it: one iteration a step, one loss for each layer.
 #
-# Of two experts, aux = 2 c (f p + (1 - f)(1 - p)), f the share and p the mean score of the first. Loads
+# With two experts, aux = 2 c (f p + (1 - f)(1 - p)), f the share and p the mean score of the first. Loads
 # give f and the loss of an iteration alone then p; parameters stay as they are, the rate is 0.
 # Environment: HECATEC; PYTHON; TEXT.
 set -eu

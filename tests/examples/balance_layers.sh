@@ -2,14 +2,14 @@
 # balance_layers.sh: the loss of `normalize = hf` is that of all layers together, as transformers computes it from the
 # router outputs of all layers: computed from runs in which one layer alone has a loss.
 #
-# Of two experts, aux = 2 c (f p + (1 - f)(1 - p)), f the share and p the mean score of the first. Loads
+# With two experts, aux = 2 c (f p + (1 - f)(1 - p)), f the share and p the mean score of the first. Loads
 # give f and the loss of a layer alone then p; parameters stay as they are, the rate is 0.
 # Environment: HECATEC; PYTHON; TEXT.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-model() { # FIRST SECOND: what the two layers balance.
+model() { # FIRST SECOND: the balance of the two layers.
     cat <<MODEL
 dim V = 256, T = 32, D = 16, E = 2, F = 8
 block linear(x[T, D]) -> [T, D] {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# files.sh TINY.moe: what hecatec, a program and hecate-replay do with files that are each other, that are no files, and
+# files.sh TINY.moe: runs hecatec, a program and hecate-replay with files that are each other, that are no files, and
 # with descriptors that are closed. Nothing is lost, nothing hangs.
 # Environment: HECATEC, REPLAY.
 set -eu
@@ -72,7 +72,7 @@ expect 2 "--csv 'loads' is the same file as the loads 'loads'" "$REPLAY" loads -
 expect 2 "--svg 'new' is the same file as --json 'new'" "$REPLAY" loads --policy=ep --json=new --svg=new
 same loads
 
-# Pipes without a name of this process, and what is no file.
+# Pipes without a name of this process, and paths that are no files.
 mkfifo pipe
 for input in "--load pipe" "--pretend pipe" "--route ids:pipe" "--route trace:pipe" "--data pipe"; do
     # shellcheck disable=SC2086
@@ -109,7 +109,7 @@ done
 kill $reader
 grep -q "warning: cannot write 'pipe'" err || fail "no warning of a pipe that is full"
 
-# Descriptors that are closed: what is printed goes nowhere.
+# Closed descriptors: output goes nowhere.
 timeout 10 $run --log log >&- 2>&- <&- || fail "closed descriptors: status $?"
 test "$(grep -vc '^{"step":' log)" = 0 || fail "what was printed is in the log"
 "$HECATEC" -S -o closed.c ow.moe >&- 2>&- <&- || fail "closed descriptors, hecatec: status $?"

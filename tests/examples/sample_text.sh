@@ -23,7 +23,7 @@ test "$(head -c 4 all)" = 'The ' && test "$(wc -c < all)" -gt 50
 if sample --prompt 'The ' 2> error; then exit 1; fi # Without a tokenizer prompts are ids.
 grep -q "the prompt needs token ids below" error
 
-# What is drawn does not depend on what stops it. Cut where the text has an "e".
+# The drawn text does not depend on its stop. Cut where the text has an "e".
 sample --tokenizer tokenizer.json --prompt 'The ' --stop e > short
 python3 - << 'PYTHON'
 whole = open("all", "rb").read()[4:]

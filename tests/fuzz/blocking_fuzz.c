@@ -1,6 +1,6 @@
 // Tables of block sizes (HECATE_BLOCKING).
 //
-// Promise: what is accepted lies within the bounds, and is written and read back the same.
+// Promise: an accepted table lies within the bounds, and is written and read back the same.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// What a checkpoint says of itself: index.json, as it is and with a checksum that fits, and the history of moving experts
+// Metadata of a checkpoint: index.json, as it is and with a checksum that fits, and the history of moving experts
 // in state.json.
 //
 // Promises: files of an index lie in its folder; a history that fits names ranks that there are; a refusal says why.

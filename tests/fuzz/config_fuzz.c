@@ -1,6 +1,6 @@
 // config.json of a folder of Hugging Face's, as --from-hf reads it, and the model that is written for it.
 //
-// Promise: what is written is text of the language.
+// Promise: the written file is text of the language.
 #include <stdio.h>
 #include <stdlib.h>
 

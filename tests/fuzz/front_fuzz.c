@@ -1,7 +1,7 @@
 // The front end from scan to graph: text of a model, then flags behind NULs ("-DL=4", else --set).
 //
-// Promises: what was refused was refused with a message; what is printed parses to the same tree;
-// what the language and the target accept is built or refused with a message, and never breaks the
+// Promises: a refusal has a message; printed text parses to the same tree;
+// a model that the language and the target accept is built or refused with a message, and never breaks the
 // IR's own rules.
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +78,7 @@ static char *print_parse(const char *path) {
 static void print_twice(const char *path) {
     char *once = print_parse(path);
     if (!once) return;
-    // Printing indents and brackets: what was just below a limit may be above it.
+    // Printing indents and brackets: text just below a limit may get above it.
     char *twice = print_parse(fuzz_file(1, once, strlen(once)));
     if (twice && strcmp(once, twice) != 0) fuzz_broken("printed text parses to the same tree");
     if (!twice && strlen(once) < 1000) fuzz_broken("printed text parses");

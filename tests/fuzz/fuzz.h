@@ -1,11 +1,11 @@
-// What the fuzz targets share: inputs as files and as lists of words. See README.md.
+// Shared by the fuzz targets: inputs as files and as lists of words. See README.md.
 #ifndef HECATE_TESTS_FUZZ_FUZZ_H
 #define HECATE_TESTS_FUZZ_FUZZ_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-// What libFuzzer calls, once per input.
+// libFuzzer calls it once per input.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 // Makes the bytes the content of an anonymous file. Returns its path, valid until the next call with

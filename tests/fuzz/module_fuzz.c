@@ -1,7 +1,7 @@
 // --compile-from: text of the IR, read as the driver reads it, then the passes that are left and the
-// emitter. The first byte chooses where to start. MLIR's own parser is not ours; what it accepts is.
+// emitter. The first byte chooses where to start. MLIR's own parser is not ours; the IR that it accepts is.
 //
-// Promises: what is refused is refused with a message; nothing but text that says so is emitted.
+// Promises: a refusal has a message; nothing but text that says so is emitted.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

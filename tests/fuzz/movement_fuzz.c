@@ -1,6 +1,6 @@
 // Plan files (--plan=FILE) of a program whose experts move: the passes that begin with reading one.
 //
-// Promise: what is refused is refused with a message.
+// Promise: a refusal has a message.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // Command lines, one word per line: of training programs, of hecatec, of hecate-replay.
 //
-// Promises: a refusal says why; whatever was accepted can be printed.
+// Promises: a refusal says why; accepted options can be printed.
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>

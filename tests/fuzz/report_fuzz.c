@@ -9,7 +9,7 @@
 #include "tools/report/embedded.h"
 #include "tools/report/page.h"
 
-// What a page draws with is not looked at.
+// The page's style and script are not tested.
 const unsigned char report_style[1], report_script[1];
 const size_t report_style_bytes = 0, report_script_bytes = 0;
 

@@ -196,7 +196,7 @@ void run_sdpa_grad(struct machine *m, MlirOperation op) {
     for_pairs(&a, attend_back, &g);
 }
 
-// What a head's sink takes from the weights of a row, times what they are worth.
+// The weight that a head's sink takes from a row, times the row's dout * out.
 void run_sinks_grad(struct machine *m, MlirOperation op) {
     const struct tensor *dout = in(m, op, 0), *y = in(m, op, 1), *lse = in(m, op, 2);
     const struct tensor *sinks = in(m, op, 3);

@@ -77,7 +77,7 @@ void run_elementwise(struct machine *m, MlirOperation op) {
     }
 }
 
-// Of a moe.fused, or of the epilogue of a call whose product has been made.
+// Runs a moe.fused, or the epilogue of a call whose GEMM has been computed.
 void run_fused(struct machine *m, MlirOperation op) {
     const struct hec_fused fused = hec_fused_of(op);
     for (int i = 0; i < fused.inputs; i++)

@@ -1,4 +1,4 @@
-// Runs a module: blocks, loops and calls, what crosses them by symbol, and what comes out.
+// Runs a module: blocks, loops and calls, the symbols that they share, and the results.
 #include "tests/interpret/interpret.h"
 
 #include <math.h>
@@ -107,7 +107,7 @@ static void run_index(struct machine *m, MlirOperation op) {
     set_index(m, op, (double)(hec_op_is(op, HEC_OP_ADDI) ? a + b : a - b));
 }
 
-// What a loop leaves at a row of a slot is kept there without a stash: the only home with a meaning of
+// A loop's result at a row of a slot is kept there without a stash: the only home with a meaning of
 // its own, from place-buffers.
 static void keep_last(struct machine *m, MlirOperation op, int result, const struct tensor *value) {
     struct hec_home home;
@@ -195,8 +195,8 @@ NOTHING(all_gather)
 NOTHING(await_gather)
 NOTHING(forget)
 
-// An operation is run by the function run_<operation> of some file of this folder; what has none is elementwise, a
-// norm whose kernels say what it is, or unknown.
+// An operation is run by the function run_<operation> of some file of this folder; without one it is elementwise, a
+// norm whose kernels define it, or unknown.
 #define HEC_OP(id, dialect, operands, results, attributes)                                         \
     extern run_op run_##id __attribute__((weak));
 #include "ir/ops.def"
@@ -334,7 +334,7 @@ static void put_slots(struct machine *m, struct interpret_outcome *o) {
     free(ops.op);
 }
 
-// Of trainable parameters; zeros where nothing was added.
+// Gradients of trainable parameters; zeros where nothing was added.
 static void put_gradients(struct machine *m, struct interpret_outcome *o) {
     const struct hec_ops ops = hec_ops_in(hec_module_body(m->module));
     for (int k = 0; k < ops.count; k++) {
@@ -355,7 +355,7 @@ static void put_gradients(struct machine *m, struct interpret_outcome *o) {
     free(ops.op);
 }
 
-// Of the tokens of the first sequence: ids, and log-probabilities.
+// Teacher entries for the tokens of the first sequence: ids, and log-probabilities.
 static void put_teacher(struct machine *m, struct interpret_outcome *o) {
     struct hec_tensor shape = {0};
     hec_tensor_append(&shape, HEC_STR("T"), hec_get_int(m->module, "hecate.positions") + 1);
@@ -373,7 +373,7 @@ static void put_teacher(struct machine *m, struct interpret_outcome *o) {
     put(m, o, "teacher log_probs", log_probs);
 }
 
-// What goes in: parameters that were read, and the tokens of the first sequence.
+// The inputs: parameters that were read, and the tokens of the first sequence.
 static void put_inputs(struct machine *m, struct interpret_outcome *o) {
     const struct hec_ops ops = hec_ops_in(hec_module_body(m->module));
     for (int k = 0; k < ops.count; k++) {

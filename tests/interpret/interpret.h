@@ -1,9 +1,9 @@
-// The reference interpreter of the IR: what a module computes, in double precision, one small function
+// The reference interpreter of the IR computes a module's results in double precision, one small function
 // per operation, written from docs/ir.md. It knows nothing of homes, layouts, threads or kernels but scalar functions.
 //
 // It runs @forward, and @backward where there is one, on random inputs and parameters. Parameters are
-// keyed by their path, so that a module has the same ones at every stage. What is undefined (rows behind
-// the last expert's, a slot before its stash) is NaN: what comes of it is seen.
+// keyed by their path, so that a module has the same ones at every stage. Undefined values (rows behind
+// the last expert's, a slot before its stash) are NaN, so that uses of them are seen.
 //
 // A module for several ranks runs on one, which has all experts and stands for all of them.
 #ifndef HECATE_TESTS_INTERPRET_INTERPRET_H

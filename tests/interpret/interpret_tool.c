@@ -1,4 +1,4 @@
-// hecate-interpret: what a module of the IR computes, by the reference interpreter.
+// hecate-interpret: computes a module of the IR with the reference interpreter.
 //
 //   hecate-interpret [--seed=N] FILE          prints its numbers: loss, loads, gradients
 //   hecate-interpret [--seed=N] --all FILE    prints all of them and of what goes in: a name, then numbers
@@ -21,9 +21,9 @@
 #include "passes/pipeline.h"
 #include "tests/interpret/interpret.h"
 
-// Of doubles that are sums of thousands of terms; passes may change the order of some sums.
+// For doubles that are sums of thousands of terms; passes may change the order of some sums.
 static const double close_enough = 1e-9;
-static const double step = 1e-5; // Of differences, which are exact to about its square.
+static const double step = 1e-5; // For differences, which are exact to about its square.
 static const double near_enough = 1e-4;
 
 static char first_error[512], last_name[256];
@@ -44,7 +44,7 @@ static struct interpret_options options_of(MlirOperation module, uint64_t seed, 
 // ---- comparing
 
 struct verdict {
-    const char *name; // Of what differs; NULL: nothing does.
+    const char *name; // The first number that differs; NULL: none does.
     double a, b;
     double worst; // The largest relative difference of what does not.
     int compared;
@@ -63,7 +63,7 @@ static struct verdict compare(const struct interpret_outcome *a,
     struct verdict v = {0};
     for (int k = 0; k < a->count; k++) {
         const struct interpret_item *x = &a->item[k], *y = interpret_find(b, x->name);
-        if (!y || !is_sound(x)) continue; // What has no meaning before has none after.
+        if (!y || !is_sound(x)) continue; // A number without a meaning before has none after.
         double size = 1e-3;
         for (int64_t i = 0; i < x->count; i++) size = fmax(size, fabs(x->at[i]));
         v.compared++;
@@ -274,7 +274,7 @@ static const char *verdict_text(struct hec_arena *arena, struct verdict v) {
     return v.compared > 0 ? "equal" : "meaningless: all numbers are undefined";
 }
 
-// What becomes of a module whose passes from `first` on are still to run: one line.
+// The outcome for a module whose passes from `first` on are still to run: one line.
 //   refused WHY       with a message
 //   unproven WHY      a proof or a pass failed: the driver says that no program has this IR
 //   meaningless WHY   it compiles, but does what is undefined

@@ -90,7 +90,7 @@ struct entry {
     double probability;
 };
 
-// Of a token, at a temperature. False: there are none.
+// A token's entries at a temperature. False: there are none.
 static bool ask_teacher(const struct machine *m, int64_t token, double temperature,
                         struct entry entry[TEACHER_ENTRIES]) {
     double sum = 0, log_prob;
@@ -174,7 +174,7 @@ static double weight(const struct head *h, int64_t i, int64_t word) {
     return h->w->at[h->turned ? word * h->width + i : i * h->words + word];
 }
 
-// Of a token.
+// The logits of a token.
 static void logits_of(const struct head *h, int64_t token, double *logits) {
     for (int64_t v = 0; v < h->words; v++) {
         logits[v] = 0;

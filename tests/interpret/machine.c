@@ -1,4 +1,4 @@
-// Values, symbols, and what all operations share.
+// Values, symbols, and helpers of all operations.
 #include "tests/interpret/machine.h"
 
 #include <math.h>

@@ -14,12 +14,12 @@ struct tensor {
     double *at;
 };
 
-// What is known of a symbol, by layer.
+// The values of a symbol, by layer.
 struct symbol {
     int64_t layers; // At least 1; of slots that place-buffers gave a row more, with that one.
     struct tensor **value;
     struct tensor **gradient;
-    struct routed **routed; // Of sets: rows_ranks.c.
+    struct routed **routed; // For sets: rows_ranks.c.
 };
 
 struct machine {
@@ -34,7 +34,7 @@ struct machine {
     bool too_large;
 };
 
-// Ends the run: what `op` does has no meaning.
+// Ends the run: `op` has no meaning here.
 _Noreturn void fault(struct machine *m, MlirOperation op, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -82,12 +82,12 @@ const struct tensor *call_experts(struct machine *m, MlirOperation op, const cha
                                   int64_t layer);
 
 typedef void run_op(struct machine *m, MlirOperation op);
-run_op run_elementwise, run_norm, run_norm_grad; // Of several operations.
+run_op run_elementwise, run_norm, run_norm_grad; // Each for several operations.
 #define HEC_OP(id, dialect, operands, results, attributes) run_op run_##id;
 #include "ir/ops.def"
 #undef HEC_OP
 
-// What routing by `ids` gives: first[e], the pairs in the order of rows, and the row of each pair (-1:
+// The routing by `ids`: first[e], the pairs in the order of rows, and the row of each pair (-1:
 // dropped). `ids` [.., picks]; rows by expert, then token, then pick; behind them the dropped pairs.
 struct routing {
     int64_t pairs, topk, experts;

@@ -4,7 +4,7 @@
 
 #include "tests/interpret/machine.h"
 
-// What `exchange` and later operations know of a set's layer.
+// The state of a set's layer that `exchange` makes for later operations.
 struct routed {
     struct routing rows;
     int64_t room, waves; // Rows of a wave.

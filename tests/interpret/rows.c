@@ -35,7 +35,7 @@ struct routing route_rows(struct machine *m, MlirOperation op, const struct tens
     return r;
 }
 
-// Of each group of sequences an expert keeps its rows of the largest weights, or its first ones:
+// In each group of sequences an expert keeps its rows of the largest weights, or its first ones:
 // `ids` with -1 where a pick is dropped.
 static const struct tensor *keep_some(struct machine *m, MlirOperation op, const struct tensor *ids,
                                       const struct tensor *weights, int64_t experts) {

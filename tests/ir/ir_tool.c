@@ -76,7 +76,7 @@ static void add(struct hec_gradient *g, MlirValue v, MlirValue d) {
     *hec_map_at(&line->gradient, v.ptr) = (intptr_t)d.ptr;
 }
 
-// Reals have a gradient, but what is called "constant" has none.
+// Reals have a gradient, but values called "constant" have none.
 static bool wants(struct hec_gradient *g, MlirValue v) {
     (void)g;
     return hec_type_is_real(mlirValueGetType(v)) &&

@@ -71,7 +71,7 @@ static void zeros_stay_zero(void **state) {
     test_free_all();
 }
 
-// What is known only later: a factor for the gradients, and that nothing is to be done.
+// Facts known only later: a factor for the gradients, and that nothing is to be done.
 static void a_step_is_scaled_or_stopped(void **state) {
     (void)state;
     enum { N = 67 };

@@ -1,4 +1,4 @@
-// add adds each element, whatever their number and wherever they lie.
+// add adds each element, for any number and alignment.
 #include "kernels/add/add.h"
 
 #include "tests/kernels/kernel_case.h"

@@ -54,7 +54,7 @@ static void arrays_and_panels_round_each_number(void **state) {
         const int64_t k = shapes[s][0], n = shapes[s][1];
         const int64_t size = hk_panels_size(k, n), rounded = hk_panels_size_bf16(k, n);
         const real *from = test_reals(size, 1);
-        // Twice as many bytes as needed, full of NaN: what is not written shows.
+        // Twice as many bytes as needed, full of NaN: unwritten bytes show.
         hk_bf16 *to = (hk_bf16 *)test_nans(rounded), *flat = (hk_bf16 *)test_nans(size);
         HK_INTS(round_bf16, flat, from, size);
         for (int64_t i = 0; i < size; i++) {

@@ -1,4 +1,4 @@
-// The table of block sizes: what a file may say, what a wrong one ends in, and that no bit of a product
+// The table of block sizes: its valid files, the refusal of a wrong one, and that no bit of a GEMM
 // depends on it.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-// clip: the norm, the factor, and what stops updates for good.
+// clip: the norm, the factor, and the numbers that stop updates for good.
 #include "kernels/clip/clip.h"
 
 #include "tests/kernels/kernel_case.h"
@@ -34,7 +34,7 @@ static void what_is_not_finite_stops_all_that_follows(void **state) {
     (void)state;
     enum { SUMS = 300, NUMBERS = 270 };
     double *sums = test_doubles(SUMS);
-    float *numbers = (float *)test_reals(NUMBERS, 1); // Of doubles there is more room.
+    float *numbers = (float *)test_reals(NUMBERS, 1); // With more room for doubles.
     for (int i = 0; i < SUMS; i++) sums[i] = 1;
     for (int i = 0; i < NUMBERS; i++) numbers[i] = 1;
     static const double strange[] = {NAN, INFINITY, 1};

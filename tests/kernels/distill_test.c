@@ -24,7 +24,7 @@ static void run(const void *context, real *out) {
        x->vocabulary, x->temperature);
 }
 
-// Every third token has no entry, some others miss one; what they are log-probabilities up to differs.
+// Every third token has no entry, some others miss one; their log-probabilities are shifted by different amounts.
 static struct hk_teacher teacher_of(int64_t tokens, int64_t vocabulary, int64_t count) {
     float *log_probs = test_array(tokens * count, sizeof *log_probs);
     const real *drawn = test_reals(tokens * count, 5);

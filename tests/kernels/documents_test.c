@@ -86,7 +86,7 @@ static void check_document(const real *const in[4], const real *const got[5], co
     assert_same_bits("dv", got[4] + row * v_row, dv, count * v_row);
 }
 
-// Of 1 position, of few, of more than a block of keys; and a sequence that is one document.
+// Documents of 1 position, of few, of more than a block of keys; and a sequence that is one document.
 static void documents_attend_by_themselves(void **state) {
     (void)state;
     static const int64_t ends[] = {1, 2, 9, 90, 91, 150};

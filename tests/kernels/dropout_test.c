@@ -1,4 +1,4 @@
-// dropout: the share that is dropped, the factor of the rest, and what it depends on.
+// dropout: the share that is dropped, the factor of the rest, and the numbers that it depends on.
 #include "kernels/dropout/dropout.h"
 
 #define FILL(y, of, layer, sequences, width)                                                       \

@@ -12,7 +12,7 @@ static const int64_t rows = 331;
 
 enum form { MATMUL_NN, MATMUL_NT, GROUPED_NN, GROUPED_NT, FORMS };
 
-// What an epilogue sees. It leaves its mark on what it has seen, as one that works in place does.
+// The elements that an epilogue sees. It marks them, as one that works in place does.
 struct seen {
     const int32_t *first; // NULL: rows are of one matrix.
     real *result, *found;
@@ -102,7 +102,7 @@ static void check(int64_t n, int64_t k, enum hk_write write) {
     test_free_all();
 }
 
-// One panel and many, sums of one block of terms and of several, what is stored and what is added to.
+// One panel and many, sums of one block of terms and of several, results that are stored and that are added.
 static void every_element_is_handed_over_once(void **state) {
     (void)state;
     check(20, 64, HK_STORE);

@@ -1,5 +1,5 @@
-// factors_case: what noise and dropout promise alike, for noise_test.c and dropout_test.c. These define FILL, a call of
-// the kernel on the target that is tested, and FILL_ON_CPU, one of the twin.
+// factors_case: the promises that noise and dropout share, for noise_test.c and dropout_test.c. These define FILL, a
+// call of the kernel on the target that is tested, and FILL_ON_CPU, one of the twin.
 #ifndef HECATE_TESTS_KERNELS_FACTORS_CASE_H
 #define HECATE_TESTS_KERNELS_FACTORS_CASE_H
 

@@ -1,4 +1,4 @@
-// The choice of instruction set: what HECATE_ISA may say, and what a wrong word ends in.
+// The choice of instruction set: the words of HECATE_ISA, and the end of a program with a wrong one.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

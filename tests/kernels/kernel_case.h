@@ -1,6 +1,6 @@
-// kernel_case: what the kernel tests share: seeded inputs, outputs full of NaN, bounds, gradients
+// kernel_case: shared by the kernel tests: seeded inputs, outputs full of NaN, bounds, gradients
 // by central differences. Every test is built for float and for double (HK_BITS) and run on every
-// instruction set of the machine (HECATE_ISA). Tests of what has a CUDA twin are built for it, too
+// instruction set of the machine (HECATE_ISA). Tests of kernels with a CUDA twin are built for it, too
 // (HK_TARGET_CUDA): in float, with the doubles of target cpu as reference. There all that a kernel
 // is handed lies in arrays of this file, as a device reaches no others. Where activations may be bf16,
 // once more for that (HK_VALUES_BF16): all inputs are numbers that bf16 can hold, so that only the
@@ -56,8 +56,8 @@ typedef double real;
 #define VALUE_EPSILON 0.0
 #endif
 
-// What targets differ in: layouts of weights that kernels take (enum hk_layout), from HK_ROWS on; of rows that are
-// computed alone, too, every APART-th is; whether sums over rows run in ascending order. Emulation is slow: of many
+// Differences between targets: layouts of weights that kernels take (enum hk_layout), from HK_ROWS on; every APART-th
+// row is also computed alone; whether sums over rows run in ascending order. Emulation is slow: of many
 // combinations of sizes one in SHARE is tested, and no product of more than WORK_MAX multiplications.
 #ifdef HK_TARGET_CUDA
 enum { LAYOUTS = 1, APART = 61, ASCENDING = 0, SHARE = 7, WORK_MAX = 1400000 };
@@ -72,7 +72,7 @@ enum { ROWS_ALONE = 0 };
 enum { ROWS_ALONE = 1 };
 #endif
 
-// Of the references: more digits than either kernel has.
+// The type of references: more digits than either kernel has.
 typedef long double wide;
 
 // `x` as memory holds it.

@@ -79,7 +79,7 @@ static int64_t most_of(const struct limit_shape *shape, int64_t token, int64_t *
                          (double)shape->experts);
 }
 
-// Of `rows` pairs of one expert and group, those that stay begin at `row`. Returns where they end.
+// Among `rows` pairs of one expert and group, those that stay begin at `row`. Returns where they end.
 static int64_t check_group(const struct limit_case *x, const int32_t *pairs, int64_t rows,
                            int64_t most, int64_t row, const real *pair, const real *slot) {
     const int64_t kept = rows < most ? rows : most;

@@ -166,7 +166,7 @@ static void check_gradient_of(const struct head_case *c) {
                 check_element(c, d, got + of_x, none + of_x, i, j);
         }
     }
-    g.both = false; // Of a head that is not trained.
+    g.both = false; // For a head that is not trained.
     real *alone = adds ? test_copy(old, of_x) : test_nans(of_x);
     run_gradient(&g, alone);
     assert_same_bits("dx alone", alone, want, of_x);

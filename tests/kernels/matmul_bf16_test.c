@@ -94,7 +94,7 @@ static void check_shape(struct hk_matmul_dims d, enum hk_layout layout, enum hk_
     for (int64_t i = 0; i < m * k; i++) {
         check("nt", i, nt[i], c16 + i / k * n, 1, b16 + i % k * n, 1, n, adds ? &old[i] : NULL);
     }
-    // What is added to: panels have their padding already.
+    // The old values of a sum: panels have their padding already.
     real *tn = adds ? test_copy(layout == HK_ROWS ? b : panels, size) : test_nans(size);
     old = test_copy(tn, size);
     run_with_threads(run_tn, &x, tn, size);

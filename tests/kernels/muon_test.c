@@ -94,7 +94,7 @@ static void matrices_are_blended(void **state) {
     }
 }
 
-// What is known only later: a factor for the gradients, and that nothing is to be done.
+// Facts known only later: a factor for the gradients, and that nothing is to be done.
 static void a_step_is_scaled_or_stopped(void **state) {
     (void)state;
     enum { N = 68 };

@@ -1,4 +1,4 @@
-// noise: its range and moments, and what it depends on.
+// noise: its range and moments, and the numbers that it depends on.
 #include "kernels/noise/noise.h"
 
 #define FILL(y, of, layer, sequences, width) HK(noise, y, of, layer, sequences, tokens, width, 0.1)

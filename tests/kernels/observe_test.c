@@ -1,4 +1,4 @@
-// What an observer is told, and that it changes nothing.
+// The calls of an observer, and that it changes nothing.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -151,7 +151,7 @@ static void attention_counts_the_pairs_that_the_mask_leaves(void **state) {
     }
 }
 
-// What the epilogue itself took, on all threads.
+// The time of the epilogue itself, on all threads.
 static void take_time(void *model, int64_t layer, struct hk_block block) {
     int64_t *taken = model;
     const int64_t start = hk_clock();

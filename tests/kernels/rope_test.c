@@ -33,8 +33,8 @@ static void the_table_is_rounded_once(void **state) {
     test_free_all();
 }
 
-// Linear scaling, and a ramp from 2 to 5: element 1 as without, 3 a third of the way, 6 divided. Of turns: element j turns
-// 16 * 10^-j times in 16 * 2 pi positions; a ramp from 0.016 to 1.6, and a step at 1.
+// Linear scaling, and a ramp from 2 to 5: element 1 as without, 3 a third of the way, 6 divided. By turns: element j
+// turns 16 * 10^-j times in 16 * 2 pi positions; a ramp from 0.016 to 1.6, and a step at 1.
 static void frequencies_are_scaled(void **state) {
     (void)state;
     static const struct {

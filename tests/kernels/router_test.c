@@ -351,7 +351,7 @@ static void gradients_match_central_differences(void **state) {
     }
 }
 
-// The one chosen expert's weight is `scale`, whatever the logits: its gradient is 0, and no rounding of 0.
+// The one chosen expert's weight is `scale` for any logits: its gradient is 0, and no rounding of 0.
 static void an_expert_that_is_alone_has_no_gradient(void **state) {
     (void)state;
     static const enum hk_weight weights[] = {HK_RENORMALIZED, HK_SOFTMAX_OF_TOPK};

@@ -1,4 +1,4 @@
-// runs: what a window of an order lists, and where it begins.
+// runs: the list in a window of an order, and its beginning.
 #include "kernels/runs/runs.h"
 
 #include "tests/kernels/kernel_case.h"

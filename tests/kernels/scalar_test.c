@@ -99,7 +99,7 @@ static void values_are_within_their_bound(void **state) {
             const real x = (real)(i <= steps ? even : small);
             const wide want = is->reference(x);
             const double units = 4 + is->condition((double)x);
-            const double lost = SMALLEST * (1 + fabs((double)x)); // Of a factor below SMALLEST.
+            const double lost = SMALLEST * (1 + fabs((double)x)); // For a factor below SMALLEST.
             const double bound = units * EPSILON * fabs((double)want) + lost;
             assert_near(is->name, i, is->run(x), want, bound);
         }

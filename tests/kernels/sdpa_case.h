@@ -229,7 +229,7 @@ static struct sdpa_case sdpa_case(int64_t shape, int64_t mask) {
     return x;
 }
 
-// Every shape and every mask, whatever the share.
+// Every shape and every mask, for any share.
 static bool is_tested(int64_t shape, int64_t mask) {
     return (shape + mask) % SHARE == 0;
 }
@@ -346,7 +346,7 @@ static void exact_add(struct exact *e, int64_t at, wide value, wide size) {
     e->size[at] += size;
 }
 
-// What one query of one head adds.
+// Adds the terms of one query of one head.
 static void exact_query(const struct sdpa_gradient *x, int64_t b, int64_t h, int64_t query,
                         struct exact *e) {
     const struct hk_sdpa_dims *d = &x->forward.dims;
@@ -364,7 +364,7 @@ static void exact_query(const struct sdpa_gradient *x, int64_t b, int64_t h, int
             const wide v = operand(x->forward.v[v_at + c]), change = operand(dout[c]);
             slopes[key] += change * v;
             sizes[key] += fabsl(change * v);
-            delta += weights[key] * dout[c] * v; // Of out, which is no operand.
+            delta += weights[key] * dout[c] * v; // A term of out, which is no operand.
             delta_size += weights[key] * fabsl(dout[c] * v);
             exact_add(e, q_size(d) + k_size(d) + v_at + c, weights[key] * change,
                       weights[key] * fabsl(change));

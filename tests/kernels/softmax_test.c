@@ -73,7 +73,7 @@ static void run_gradient(const void *context, real *out) {
     HK(softmax_grad, out, x->dr, x->r, x->m, x->n, x->write);
 }
 
-// Of any r: what it is made of does not matter.
+// Any r will do: it need not be a softmax.
 static void check_gradient_of(int64_t m, int64_t n, enum hk_write write) {
     const bool add = write == HK_ADD;
     const struct softmax_case x = {

@@ -14,7 +14,7 @@ struct spread_case {
     enum hk_write write;
     const int32_t *first;
     real **chunk;
-    real **grad; // Of run_gradient's output.
+    real **grad; // For run_gradient's output.
     const real *dy;
 };
 

@@ -50,7 +50,7 @@ static void sums_are_right(void **state) {
         for (int64_t i = 0; i < count; i++) want += (wide)x[i] * x[i];
         target_vary(0);
         const double got = sum_squares(x, count);
-        // In double, whatever the input: terms of one sign, at most 3072 / 32 one after another,
+        // In double, for any input: terms of one sign, at most 3072 / 32 one after another,
         // then 512 blocks.
         const double bound = (96 + 32 + 512) * DBL_EPSILON * (double)want;
         if (!(fabs(got - (double)want) <= bound)) fail_msg("%.17g, want %.17Lg", got, want);

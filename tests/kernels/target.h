@@ -1,4 +1,4 @@
-// target: what kernel_case.h needs of the target whose kernels are tested; one file each.
+// target: the functions of the tested target that kernel_case.h needs; one file each.
 #ifndef HECATE_TESTS_KERNELS_TARGET_H
 #define HECATE_TESTS_KERNELS_TARGET_H
 
@@ -9,6 +9,6 @@ bool target_is_here(void);
 void *target_allocate(
     size_t bytes); // Host and device both reach it. Ends the test when there is no memory.
 void target_free(void *memory);
-void target_vary(int way); // 0, 1, 2: what must not change a bit.
+void target_vary(int way); // 0, 1, 2: a change of the launch that must not change a bit.
 
 #endif

@@ -1,4 +1,4 @@
-// Linked with an emitted program by --wrap: what a training computed on its way.
+// Linked with an emitted program by --wrap: captures intermediate values of a training.
 //
 //   CAPTURE_GRADIENTS=PATH  the gradients of steps 0, 1, 3 and 7 are written to PATH.0, PATH.1, ... like
 //                           parameters, before the optimizer takes them

@@ -1,4 +1,4 @@
-# --check-grad on several ranks: gradients are differences of the loss over all ranks, whoever has the
+# --check-grad on several ranks: gradients are differences of the loss over all ranks, on any owner of the
 # parameter; one line per parameter, said once.
 set -e
 work=$(mktemp -d)

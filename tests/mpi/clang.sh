@@ -1,5 +1,5 @@
 #!/bin/sh
-# A program of two ranks that clang compiled: mpicc brings MPI along, whatever compiler it calls.
+# A program of two ranks that clang compiled: mpicc brings MPI along for any compiler.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -33,7 +33,7 @@ for experts in ep fssdp; do
         > out 2> err || status=$?
     ended 1 "step [0-9]*: the loss is not finite"
 
-    # What one rank reads is gone, at another moment than for the other.
+    # The data of one rank is gone, at another moment than for the other.
     cp "$TEXT" data
     status=0
     timeout 60 sh "$RANKS" 2 ./$experts train --data data --steps 1000000 --save kept \

@@ -1,5 +1,5 @@
-# Files know nothing of ranks: what one rank has saved, several evaluate and sample as one does; what they
-# have saved, one loads.
+# Files know nothing of ranks: several ranks evaluate and sample the file of one rank as one does; one rank loads
+# the file of several.
 set -e
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

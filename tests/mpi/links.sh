@@ -1,4 +1,4 @@
-# links: what ranks measure of each other is a file that simulations read.
+# links: ranks measure each other and write a file that simulations read.
 set -e
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -29,7 +29,7 @@ check() {
 model=$MPI_TESTS/small.moe
 check one 1 --set parallel.microbatch=64 --set train.tokens=1024
 for program in one one-blocks; do ./$program info | grep '  arena' > $program.arena; done
-! cmp -s one.arena one-blocks.arena # Of one there are logits of all tokens.
+! cmp -s one.arena one-blocks.arena # One of them has logits of all tokens.
 check bf16 1 --set parallel.microbatch=64 --set train.tokens=1024 --set train.precision=bf16 --set parallel.recompute=all
 check two 2 --set parallel.microbatch=64 --set train.tokens=2048 --set cluster.devices=2
 check four 4 --set parallel.microbatch=64 --set train.tokens=4096 --set cluster.devices=4 --set parallel.experts=ep --set parallel.dense=states

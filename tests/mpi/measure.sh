@@ -1,5 +1,5 @@
-# --autotune --measure: candidates train on two ranks of this machine, on assumed loads and on recorded ones; what is kept is the
-# program of the chosen settings, and nothing else stays.
+# --autotune --measure: candidates train on two ranks of this machine, on assumed loads and on recorded ones; it keeps
+# the program of the chosen settings, and nothing else stays.
 set -e
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -28,7 +28,7 @@ others = measured["others"]
 assert len(others) == 1 and 1 < measured["step_us"] < 1e8 and 1 < others[0]["step_us"] < 1e8, measured
 assert [plan["settings"], others[0]["settings"]].count({}) == 1, plan'
 
-# What is kept is what the settings say: the same program again.
+# The kept program is that of the settings.
 flags=$(sed -n 's/^The same without the search: //p' err)
 $HECATEC -w -D V=300 $sets $flags -S -o again.c "$model"
 $HECATEC -w -D V=300 $sets --plan=tuned.plan -S -o planned.c "$model"
@@ -36,7 +36,7 @@ cmp again.c planned.c
 sh "$RANKS" 2 ./tuned train --data "$TEXT" --steps 2 --record-loads run.loads > /dev/null
 zstd -q run.loads
 
-# Of recorded loads, which may be compressed, programs get the last iterations.
+# Programs get the last iterations of recorded loads, which may be compressed.
 measure trained --profile=run.loads.zst
 grep -q "^Measuring 2 candidates: .* PROGRAM train --route trace:run.loads.zst --steps 15$" err
 grep -q '"route": "trace:run.loads.zst"' trained.plan

@@ -1,4 +1,4 @@
-# What backward recomputes has the bits of what it would have kept: parameters after a training are the same files under
+# Recomputed values have the bits of kept ones: parameters after a training are the same files under
 # every parallel.recompute, on one rank and on two, with rows that take several waves.
 set -e
 work=$(mktemp -d)

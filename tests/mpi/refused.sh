@@ -1,4 +1,4 @@
-# What programs of several ranks say no to: with which exit code, once, and naming what.
+# Refusals by programs of several ranks: the exit code, one message, and the culprit.
 set -e
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -45,7 +45,7 @@ differ "data file 1 'text' has [0-9]* bytes and checksum [0-9a-f]*, but 'text' h
 differ "the file of --load has .*, but cannot be read on rank 0" \
     ./model1 $train --load pipe : -n 1 --wdir there ../model1 $train --load pipe
 
-# What only one rank finds wrong with its command line; and what may differ.
+# A fault that only one rank finds in its command line; and options that may differ.
 status=0
 timeout 60 sh "$RANKS" 1 ./model1 $train : -n 1 ./model1 $train --stpes 3 > out 2> err || status=$?
 [ $status = 2 ] && [ "$(grep -c "error: unknown option '--stpes'" err)" = 1 ] || { cat err; exit 1; }

@@ -184,7 +184,7 @@ static void finds_max_min_fair_times(void **unused) {
     }
 }
 
-// What lies idle makes all later by about that part.
+// An idle part of a port makes all later by about that part.
 static void slack_costs_little(void **unused) {
     (void)unused;
     struct given flow[FLOWS];

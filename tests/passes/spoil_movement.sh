@@ -20,7 +20,7 @@ expect() { # REASON SED-SCRIPT
     fi
 }
 
-first='0,/fssdp.await/' # Of @forward.
+first='0,/fssdp.await/' # In @forward.
 back='/fssdp.materialize.*rematerialize = true/'
 
 expect 'reads experts before their await' "$first{/fssdp.await/d}"

@@ -1,4 +1,4 @@
-// What each policy's collective carries in the timeline: single messages and sums through ports are as many
+// The bytes of each policy's collective in the timeline: single messages and sums through ports are as many
 // bytes, and those that can be worked out by hand. Two nodes of four devices; chunks of 8,000 bytes, gradients
 // of 16,000.
 #include <math.h>
@@ -37,7 +37,7 @@ static const struct hec_machine machine = {
 // Bytes through ports, of one way.
 struct carried {
     double sent[DEVICES], got[DEVICES], node_sent[NODES], node_got[NODES];
-    double copies; // Of the plan.
+    double copies; // In the plan.
 };
 
 struct layer {
@@ -251,7 +251,7 @@ static void copies_sum_their_gradients_once_a_step(void **state) {
     end(&l);
 }
 
-// What was planned for a time is not planned again, and is the same; with new owners it is planned anew.
+// A plan for a time is kept and used again; with new owners it is made anew.
 static void plans_are_kept_until_owners_change(void **state) {
     (void)state;
     struct layer l;
@@ -272,7 +272,7 @@ static void plans_are_kept_until_owners_change(void **state) {
     end(&l);
 }
 
-// What is placed stays until it is changed; a new copy then comes with its states, from one that was there.
+// A placement stays until it is changed; a new copy then comes with its states, from one that was there.
 static void new_copies_bring_their_states(void **state) {
     (void)state;
     const char *const policy[] = {"eplb", "flexmoe", "smartmoe"};
@@ -301,7 +301,7 @@ static void new_copies_bring_their_states(void **state) {
         const struct carried c = carry(&l, hec_owners_transfer(&l.mover));
         bytes = added * (owner - gradient);
         same(policy[p], "states", sum(c.got, DEVICES), bytes);
-        // The same loads again: what is there stays.
+        // The same loads again: copies stay.
         assert_true(hec_owners_change(&l.mover, 5, &chunks));
         if (p == 0) assert_true(chunks == 0 && hec_owners_transfer(&l.mover) == -1);
         end(&l);

@@ -87,7 +87,7 @@ static void the_forecast_is_the_rounded_mean(void **state) {
     assert_false(hpl_episode_forecast(&run->episode, 1));
     assert_int_equal(forecast[0], 0);
     uint32_t given[LAYERS * CASE_DEVICES * CASE_EXPERTS] = {0};
-    given[run->episode.experts * run->c->topology.devices] = 77; // Of layer 1.
+    given[run->episode.experts * run->c->topology.devices] = 77; // An expert of layer 1.
     run->episode.given = given;
     assert_true(hpl_episode_forecast(&run->episode, 1));
     assert_int_equal(forecast[0], 77);
@@ -135,7 +135,7 @@ static void plans_are_those_of_the_planner(void **state) {
     free_run(run);
 }
 
-// What balance does not need is left to calibration only where there is one; the first layer hides less.
+// Replicas that balance does not need are left to calibration only where there is one; the first layer hides less.
 static void terms(void **state) {
     (void)state;
     struct run *run = new_run();

@@ -6,7 +6,7 @@
 enum { SIZE = 4, CASES = 150 };
 
 struct result {
-    int64_t load, cross; // Of the best shares, slack 0.
+    int64_t load, cross; // By the best shares, slack 0.
 };
 
 static void evaluate(struct plan_case *c, const struct hpl_plan *plan, struct result *result) {

@@ -1,4 +1,4 @@
-// What policy fssdp imports, and adds behind the gate, when chunks and rows across nodes have prices.
+// The replicas that policy fssdp imports, and adds behind the gate, when chunks and rows across nodes have prices.
 #include "runtime/plan/calibrate.h"
 #include "tests/plan/plan_case.h"
 
@@ -74,7 +74,7 @@ static void imports_pay_for_what_is_waited_for(void **state) {
     case_free(c);
 }
 
-// What is there already counts among what is hidden.
+// Entries that are there already count among the hidden ones.
 static void entries_that_are_there_count(void **state) {
     (void)state;
     struct plan_case *c = case_new();

@@ -139,7 +139,7 @@ static void a_small_workspace_is_refused(void **state) {
     case_free(c);
 }
 
-// What calibration leaves in c->share are the shares of the plan that it keeps; their level, found by itself.
+// Calibration leaves in c->share the shares of the plan that it keeps; their level, found by itself.
 static void check_shares(struct plan_case *c, const struct hpl_plan *plan,
                          const struct hpl_problem *problem) {
     static int64_t share[CASE_HOLDERS];

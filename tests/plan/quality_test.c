@@ -1,5 +1,5 @@
-// What the policies reach on drawn loads: guards the figures of docs/planner.md, which come from a
-// recording that tests do not have. Limits lie a little above what was measured.
+// The figures of policies on drawn loads: guards those of docs/planner.md, which come from a
+// recording that tests do not have. Limits lie a little above the measured figures.
 #include "runtime/plan/loads/synthesize.h"
 #include "tests/plan/plan_case.h"
 #include "tools/replay/replay.h"
@@ -78,7 +78,7 @@ static void quota_without_slack_reaches_the_mean(void **state) {
     assert_true(reach("fssdp", &setting).mean <= 1.0001);
 }
 
-// An older forecast, and what is left spent after the gate.
+// An older forecast, and a budget that is spent after the gate.
 static void calibration_repairs_an_old_forecast(void **state) {
     (void)state;
     struct setting setting = setting_of(2, 4);

@@ -138,7 +138,7 @@ static void random_schedules_are_sound_and_near_the_bound(void **state) {
     drop(&s);
 }
 
-// The bound again, by trying every set of devices: what only they may send, over how many they are.
+// The bound again, by trying every set of devices: pieces that only they may send, over how many they are.
 static double bound_by_sets(const struct plan_case *c) {
     const int32_t devices = c->topology.devices;
     double best = 0;
@@ -248,7 +248,7 @@ static bool spoil(struct hpl_schedule *list, int32_t kind, bool mirrored, int32_
         end = mirrored ? &t->from : &t->to;
         *end = (*end + case_number(state, 1, devices - 1)) % devices;
         return true;
-    case 3: // Of another segment.
+    case 3: // A transfer of another segment.
         if (list->segments < 2) return false;
         t->segment = (t->segment + case_number(state, 1, list->segments - 1)) % list->segments;
         return true;

@@ -1,11 +1,11 @@
 // A program of precision bf16 against the same model in double precision, on weights that bf16 holds
-// exactly, and with the experts that the double program chose: what differs is the rounding of the rows
-// that products multiply.
+// exactly, and with the experts that the double program chose: they differ by the rounding of the rows
+// that GEMMs multiply.
 //
 // Bound, relative to a tensor's L2 norm (and to that of an average one): 6 sqrt(n) u with u = 2^-9, half
 // a unit in the last of 8 binary digits, and n the products on the longest chain, each of which rounds
-// its rows once: stored.c argues the same for n roundings to single precision. What sums and other
-// operations round, to 2^-24, is nothing beside it.
+// its rows once: stored.c argues the same for n roundings to single precision. Roundings of sums and other
+// operations, to 2^-24, are nothing beside it.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

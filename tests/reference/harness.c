@@ -121,7 +121,7 @@ static int32_t *read_tokens(const struct harness *h, const char *key) {
     return tokens;
 }
 
-// What a teacher says; null stands for an entry that is not there.
+// Reads teacher entries; null stands for an entry that is not there.
 static void read_teacher(struct harness *h) {
     const json_t *teacher = json_object_get(h->stored, "teacher");
     if (!h->program->teacher_offset) return;
@@ -144,7 +144,7 @@ static void read_teacher(struct harness *h) {
         (struct hk_teacher){h->teacher_ids, h->teacher_log_probs, entries};
 }
 
-// The arena starts as NaN: whatever is read before it is written shows.
+// The arena starts as NaN: reading a value before it is written shows.
 static void prepare(struct harness *h) {
     const struct hrt_program *program = h->program;
     const size_t bytes = (size_t)(program->param_elements * hrt_element_bytes(program->precision));

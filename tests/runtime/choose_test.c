@@ -1,4 +1,4 @@
-// Unit test of runtime/net/choose_executor.c: which executor serves which ranks, and what is refused in which words.
+// Unit test of runtime/net/choose_executor.c: the executor for each kind of ranks, and the words of refusals.
 #include <stdlib.h>
 #include <string.h>
 

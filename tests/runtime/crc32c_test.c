@@ -3,7 +3,7 @@
 
 #include "tests/runtime/support/case.h"
 
-// Of RFC 3720, appendix B.4, and the check value that all catalogues have.
+// Values of RFC 3720, appendix B.4, and the check value that all catalogues have.
 static void known_values(void **state) {
     (void)state;
     unsigned char data[32];
@@ -27,7 +27,7 @@ static uint32_t bit_by_bit(const unsigned char *data, size_t bytes) {
     return ~sum;
 }
 
-// Of all lengths, places and cuts.
+// All lengths, places and cuts.
 static void all_ways_agree(void **state) {
     (void)state;
     enum { MOST = 10000 };

@@ -176,7 +176,7 @@ static void opening_reads_no_more_of_more_tokens(void **state) {
     assert_true(hrt_data_file_open(&file, "last", HRT_DATA_FORMAT_llmc, 256, &error));
     assert_true(bytes_read() - before < 1 << 16);
     hrt_data_file_close(&file);
-    test_write("last.json", "{\"tokens\": 7, \"largest\": 255}", 29); // Of another file.
+    test_write("last.json", "{\"tokens\": 7, \"largest\": 255}", 29); // Another file's.
     assert_false(hrt_data_file_open(&file, "last", HRT_DATA_FORMAT_llmc, 256, &error));
     remove("large");
     remove("last");
@@ -362,7 +362,7 @@ static void masked_sequences_hide_what_they_ask_for(void **state) {
     assert_true(hrt_data_draw(&data, 2, COUNT - 1, again, next, &error));
     int64_t same = 0;
     for (int t = 0; t < T; t++) same += targets[t] >= 0 && next[t] >= 0;
-    assert_in_range(same, 0, 30); // Of 60; 9 are expected.
+    assert_in_range(same, 0, 30); // Out of 60; 9 are expected.
     hrt_data_close(&data);
     hrt_data_close(&plain);
 }
@@ -386,7 +386,7 @@ static void validation_masks_belong_to_the_window(void **state) {
         assert_true(hrt_data_open(&data, &request, &error));
         assert_true(hrt_data_window(&data, 1, ids[files], targets[files], &error));
         assert_true(hrt_data_window(&data, 2, other, other_targets, &error));
-        for (int t = 0; t < 10; t++) // The same positions, whatever the file.
+        for (int t = 0; t < 10; t++) // The same positions, for any file.
             assert_int_equal(targets[files][t] < 0, targets[0][t] < 0);
         hrt_data_close(&data);
         int same = 0;

@@ -1,5 +1,5 @@
 // Test of what every rank has, run by mpirun: every rank knows the gradients of all, works out alone
-// what their sums are, and compares bits. A stand-in program has a parameter with layers, a tiny one, a
+// their sums, and compares bits. A stand-in program has a parameter with layers, a tiny one, a
 // large one, one that gets no gradient, and a set that every rank has.
 #include <stdlib.h>
 #include <string.h>

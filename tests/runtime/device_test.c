@@ -60,7 +60,7 @@ static void memory_is_zeroed_and_goes_to_and_fro(void **state) {
         for (int i = 0; i < COUNT; i++) assert_true(here[i] == 0 && both[i] == 0);
         for (int i = 0; i < COUNT; i++) here[i] = i;
         hrt_device_write(&device, there, here, sizeof here);
-        for (int i = 0; i < COUNT; i++) here[i] = -1; // What was written is what stood here then.
+        for (int i = 0; i < COUNT; i++) here[i] = -1; // The write took the values of its call.
         hrt_device_read(&device, here, there, sizeof here, HRT_WHY_VALUES);
         for (int i = 0; i < COUNT; i++) assert_int_equal(here[i], i);
         hrt_device_read(&device, both, there + 7, sizeof *both, HRT_WHY_LOADS);
@@ -240,7 +240,7 @@ static struct hrt_program bigram_on(const struct hrt_device_backend *backend) {
     return program;
 }
 
-// Of what is trained.
+// Trained parameters have none.
 static void expect_no_gradients(struct hrt_state *state) {
     struct hrt_tensor tensor = {0};
     float *grads = hrt_state_borrow(state, HRT_GRADIENTS);
@@ -326,7 +326,7 @@ static float number_at(int values, int64_t element) {
     return (float)(100000 * values + element + 1) / 7;
 }
 
-// What is kept of a kind: of parameters all but rope tables, of states what is trained.
+// Whether values of a kind are kept: of parameters all but rope tables, of states those that are trained.
 static bool is_kept(const struct hrt_tensor *tensor, int values) {
     return tensor->param->init != HRT_INIT_ROPE && (values < HRT_MEANS || tensor->param->trainable);
 }

@@ -20,7 +20,7 @@ struct drop_case {
     bool idle;     // The last rank's tokens are nobody's, and most of those of the one before.
 };
 
-// The top-k choices of all ranks, rank 0's first: what one rank would have.
+// The top-k choices of all ranks, rank 0's first, as one rank would have them.
 struct picks {
     int64_t tokens, first, mine; // All; this rank's first one, and how many count of its own.
     int32_t ids[PAIRS_MAX], kept[PAIRS_MAX];

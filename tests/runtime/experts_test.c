@@ -19,7 +19,7 @@ struct test_case {
     int64_t experts, picks, tokens, wave_rows;
     enum choice choice;
     bool replicas;       // Expert e is also on the rank behind its owner's.
-    int64_t waves_least; // What the case is about.
+    int64_t waves_least; // The least number that the case needs.
     int64_t step;        // Every step routes anew.
 };
 

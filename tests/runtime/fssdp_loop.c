@@ -36,7 +36,7 @@ static void moves(int64_t layer) {
     fflush(stdout);
 }
 
-// Of nobody's tokens.
+// With no tokens.
 static void send_rows(struct hrt_experts *experts, int64_t layer) {
     static float rows[8], gate[8];
     static int32_t first[EXPERTS + 1];

@@ -19,7 +19,7 @@ ranks() {
 
 # killed SIGNAL SECONDS: sends it to one of 3 ranks so long after they began to move.
 killed() {
-    : >"$out/said" # What the job before said is no sign of this one.
+    : >"$out/said" # Output of the job before is no sign of this one.
     timeout 40 "$here/ranks.sh" 3 "$program" >"$out/said" 2>&1 &
     job=$!
     until grep -q moving "$out/said"; do sleep 0.05; done

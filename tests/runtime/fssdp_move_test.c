@@ -66,7 +66,7 @@ static void fill_owned(const struct moving *m, int step) {
     }
 }
 
-// What a rounded copy holds; any 16 bits will do.
+// The values of a rounded copy; any 16 bits will do.
 static uint16_t rounded_of(int64_t layer, int64_t expert, int64_t i, int step) {
     return (uint16_t)(layer * 9001 + expert * 997 + i * 7 + step);
 }
@@ -125,7 +125,7 @@ static void add_grads(const struct moving *m, int64_t layer, int step) {
     }
 }
 
-// What the owner has of element i after its turn in the schedule, played through with numbers.
+// The owner's value of element i after its turn in the schedule, played through with numbers.
 static float reduced(const struct moving *m, const struct hpl_schedule *reduce, int64_t layer,
                      int64_t expert, int64_t i, int step) {
     const struct hrt_fssdp *fssdp = m->state.fssdp;

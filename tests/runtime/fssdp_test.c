@@ -37,7 +37,7 @@ struct run {
     struct moving m;
     int64_t time;                        // Iterations so far.
     int64_t replicas, calibrated, moved; // Seen.
-    // What one process would hold: parameters, gradients of the step, their sums over steps.
+    // The state of one process: parameters, gradients of the step, their sums over steps.
     float w[LAYERS][EXPERTS_MAX][WIDTH], g[LAYERS][EXPERTS_MAX][WIDTH];
     float mean[LAYERS][EXPERTS_MAX][WIDTH];
 };

@@ -1,4 +1,5 @@
-// Which GPU a process takes, and what it says where it gets none: on the emulator, whose driver chooses code as CUDA's does.
+// The GPU that a process takes, and its message where it gets none: on the emulator, whose driver chooses code as
+// CUDA's does.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

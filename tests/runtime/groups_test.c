@@ -34,12 +34,12 @@ struct message {
     size_t bytes;
 };
 
-// What a rank asks its device for.
+// The requests of a rank to its device.
 struct asked {
     const struct hrt_steps *steps;
     bool done[STEPS];
     struct message message[MESSAGES];
-    int32_t step[MESSAGES];          // Of each message, in its list.
+    int32_t step[MESSAGES];          // Each message's, in its list.
     int32_t messages, groups, first; // The last group's first message.
     int32_t before;                  // Added to rounds: of the lists before this one.
     bool open;
@@ -135,7 +135,7 @@ static void check_match(int32_t ranks) {
     }
 }
 
-// What hosts do on a communicator that has connected nobody yet, in all groups.
+// The events of hosts on a communicator that has connected nobody yet, in all groups.
 struct host {
     struct connect_event event[CONNECT_EVENTS * RANKS * RANKS];
     int count, at;

@@ -87,7 +87,7 @@ static void restore(float *values, struct hrt_store_doubts *doubts) {
     if (!hrt_store_restore(&here, values, "own", doubts, &error)) fail_msg("%s", error.text);
 }
 
-// What a pattern means, by definition.
+// The value of a pattern, by definition.
 static double meaning(const char *dtype, uint16_t bits) {
     const bool half = strcmp(dtype, "F16") == 0;
     const int digits = half ? 10 : 7, all = half ? 31 : 255, bias = half ? 15 : 127;
@@ -101,7 +101,7 @@ static double meaning(const char *dtype, uint16_t bits) {
 static void check_values(const char *dtype, const float *values) {
     for (int64_t i = 0; i < ELEMENTS; i++) {
         const double want = meaning(dtype, pattern_of(i));
-        const int64_t own = i - V * D, row = own / D, column = own % D; // Of the head in the file.
+        const int64_t own = i - V * D, row = own / D, column = own % D; // Place in the file's head.
         const int64_t at = i < V * D ? i : V * D + hrt_stored_index(&params[1], column * V + row);
         if (isnan(want) ? isnan(values[at])
                         : values[at] == (float)want && !signbit(values[at]) == !signbit(want))
@@ -134,7 +134,8 @@ static void every_element_is_what_it_says(void **state) {
     free(alone);
 }
 
-// Of all threads together, so that it does not depend on who else computes; the file lies in the page cache.
+// Processor time of all threads together, so that it does not depend on other programs; the file lies in the page
+// cache.
 static double seconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -159,7 +160,7 @@ static double best_of(read_fn *read, float *values) {
     return best;
 }
 
-// Of the time that copying the floats takes.
+// Compared with the time that copying the floats takes.
 static void an_element_takes_little_time(void **state) {
     (void)state;
     float *values = calloc(2 * (size_t)ELEMENTS, sizeof *values);

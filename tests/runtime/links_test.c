@@ -21,7 +21,7 @@ struct way {
     int in, out; // Connections to the two; -1: closed.
     bool cut;
     enum damage damage;
-    unsigned char head[HEAD]; // Of the frame that is passing.
+    unsigned char head[HEAD]; // The passing frame's.
     size_t at, body;          // Bytes of it that have passed, and those behind its head.
 };
 
@@ -79,7 +79,7 @@ static _Noreturn void be_rank(int rank, const int *fd, int rounds) {
 
 static void start(struct job *job, int rounds, int said) {
     int end[RANKS][RANKS]
-           [2]; // Of the connection from one to the other: the rank's end, and the one here.
+           [2]; // The connection from one to the other: the rank's end, and the one here.
     for (int a = 0; a < RANKS; a++) {
         for (int b = 0; b < RANKS; b++) {
             assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, end[a][b]), 0);
@@ -124,7 +124,7 @@ static bool exchange_words(unsigned char *at) {
 
 // Follows the frames of what passes, a byte at a time; the first large one of those that may be is damaged.
 static void follow(struct way *way, unsigned char *data, size_t bytes, bool may) {
-    const size_t last = way->damage == IN_HEAD ? HEAD : HEAD + 1000; // Of what is damaged.
+    const size_t last = way->damage == IN_HEAD ? HEAD : HEAD + 1000; // End of the damaged part.
     const size_t before = way->damage == IN_HEAD ? HEAD - 4 : 4;     // Where that begins.
     for (size_t i = 0; i < bytes; i++) {
         if (way->at < HEAD) way->head[way->at] = data[i];

@@ -72,8 +72,8 @@ said_once 'mpi_loop: error: rank 1 sent more than the 37856 bytes of experts tha
 ended 15 0 differ 0
 said_once 'mpi_loop: error: ranks 1 and 0 have planned differently which experts move where'
 
-# What docs/ranks.md recommends to mpirun's daemons: they bear what ranks bear, and notice what ranks notice before these
-# have ended (networks.py tries it).
+# The settings that docs/ranks.md recommends for mpirun's daemons: they bear as much as ranks, and notice a loss before
+# ranks have ended (networks.py tries it).
 : >"$out/said"
 # shellcheck disable=SC2046 # Three numbers.
 set -- $(sed -n 's/.*keepalive_time \([0-9]*\).*intvl \([0-9]*\).*probes \([0-9]*\).*/\1 \2 \3/p' "$here/../../docs/ranks.md")
@@ -107,7 +107,7 @@ kill -s CONT $(pgrep -f "^$program")
 wait $job || fail "ended with $?"
 
 # A launcher that lets the others run on: they find out by themselves.
-# mpirun then ends with 0, whatever they end with, so that each tells its own (docs/ranks.md).
+# mpirun then ends with 0, for any status of theirs, so that each tells its own (docs/ranks.md).
 for ranks in 2 3; do
     rm -f "$out/failed"
     OMPI_MCA_orte_enable_recovery=1 timeout 30 "$here/ranks.sh" $ranks sh -c \

@@ -71,7 +71,7 @@ static void orthogonalize(double *x, int m, int n) {
 static double bound_of(int m, int n) {
     const int side = m < n ? m : n, other = m < n ? n : m;
     const double u = 0x1p-24, top = 1.2025, b = 4.7750, c = 2.0315;
-    double norm = 1, error = 64 * u; // Of the momentum and its norm.
+    double norm = 1, error = 64 * u; // The momentum's and its norm's.
     for (int step = 0; step < 5; step++) {
         const double gram = other * u * norm * norm, square = side * u * norm * norm;
         const double ends = 8 * u * norm * (3.4445 + b * top * top + c * pow(top, 4));
@@ -224,7 +224,7 @@ static void a_matrix_without_gradient_only_decays(void **state) {
     hrt_muon_destroy(&muon);
 }
 
-// What rounding leaves of a gradient that is zero is far below what the norm is added to: five steps make it larger by 3.4445 to
+// The rounding error of a zero gradient is far below the term added to the norm: five steps make it larger by 3.4445 to
 // the fifth at most, and no update of full length.
 static void noise_moves_nothing(void **state) {
     (void)state;

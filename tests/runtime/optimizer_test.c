@@ -64,7 +64,7 @@ static void schedules_fall_to_their_end(void **state) {
     expect_lr(&config, 20, 0.1);
 }
 
-// Of a run that warms up for all but its last step, too.
+// Also for a run that warms up for all but its last step.
 static void the_last_step_has_the_last_rate(void **state) {
     (void)state;
     for (int64_t steps = 1; steps < 40; steps++) {
@@ -251,7 +251,7 @@ static const struct hrt_param copied[] = {
      .offset = 1696},
 };
 
-// bf16 copies are what rounding all parameters anew would make, whatever their layout: rows, panels
+// bf16 copies equal all parameters rounded anew, in any layout: rows, panels
 // with an even and with an odd number of rows, and a parameter without a copy between them.
 static void copies_follow_their_parameters(void **state) {
     (void)state;

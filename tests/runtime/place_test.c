@@ -75,7 +75,7 @@ static void launchers_say_where_rank_0_is(void **state) {
                  "", 0, "/tmp/s/hecate-7");
     expect_place("HECATE_RANK=0 HECATE_RANKS=2 HECATE_ADDRESS=[fd00::1]:99", "fd00::1", 99, "");
     expect_place("HECATE_RANK=0 HECATE_RANKS=2 HECATE_RENDEZVOUS=/shared/f", "", 0, "/shared/f");
-    // What a person says goes before what a launcher says.
+    // A person's setting goes before a launcher's.
     expect_place("HECATE_ADDRESS=here:1 RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 MASTER_ADDR=n0", "here", 1,
                  "");
     expect_place("", "", 0, ""); // Alone.
@@ -95,7 +95,7 @@ static void ranks_of_one_machine_meet_at_its_loopback(void **state) {
     expect_place(here, "127.0.0.1", 15016, "");
     snprintf(here, sizeof here, "%s SLURM_STEP_NUM_NODES=2", slurm);
     expect_place(here, "n1", 15016, "");
-    // What a person says of the place holds.
+    // A person's setting of the place holds.
     expect_place("HECATE_RANK=0 HECATE_RANKS=2 HECATE_LOCAL_RANKS=2 HECATE_ADDRESS=n0:7", "n0", 7,
                  "");
 }

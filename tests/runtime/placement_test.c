@@ -1,5 +1,5 @@
 // Unit test of runtime/params: the ranks' tensors together are all of the parameters, each owned expert once,
-// whatever layout they have and however they are cut into pieces.
+// in any layout and with any cut into pieces.
 #include "runtime/params/placement.h"
 #include "runtime/params/tensor.h"
 #include "tests/runtime/support/case.h"
@@ -58,7 +58,7 @@ static void count_rank(const struct hrt_placement *placement, float *visits) {
     }
 }
 
-// What the layouts say, worked out apart from the code under test.
+// The visits that the layouts imply, worked out apart from the code under test.
 static float expected_visits(int64_t at) {
     if (at < SET_OFFSET) return at % 8 < PLAIN ? RANKS : 0;
     const int64_t in_chunk = (at - SET_OFFSET) % CHUNK;

@@ -1,4 +1,4 @@
-// Unit test of runtime/profile: what is counted, what the table says, what a trace holds. Times are
+// Unit test of runtime/profile: the counts, the table, and the trace. Times are
 // given, so every figure is exact.
 #include <jansson.h>
 #include <math.h>
@@ -337,7 +337,7 @@ static void call_of_line(struct hrt_profile *p, const char *line, int64_t start)
     hrt_profile_called(p, &call);
 }
 
-// Kernels of one line lie in one event, whatever is between them; those of a phase's end and of no line in none.
+// Kernels of one line lie in one event, with anything between them; those of a phase's end and of no line in none.
 static void a_trace_names_the_lines_of_the_model(void **state) {
     (void)state;
     static const char seven[] = "m.moe:7", eight[] = "m.moe:8";
@@ -378,8 +378,8 @@ static void a_trace_names_the_lines_of_the_model(void **state) {
     hrt_profile_close(p);
 }
 
-// A quarter of the first product and three of the second's eight microseconds: what is left is
-// 1000 and 2000 flops in 3 and 5 us. Backward has one product more, without.
+// A quarter of the first GEMM and three of the second's eight microseconds: the rest is
+// 1000 and 2000 flops in 3 and 5 us. Backward has one GEMM more, without.
 static void epilogues_are_counted_apart(void **state) {
     (void)state;
     struct hrt_profile *p = new_profile();

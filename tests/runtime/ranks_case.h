@@ -1,4 +1,4 @@
-// Shared by the tests of several ranks, whatever joins them (RANKS_BACKEND): every rank runs all tests of a file, rank
+// Shared by the tests of several ranks, with any back end (RANKS_BACKEND): every rank runs all tests of a file, rank
 // 0 reports.
 #ifndef HECATE_TESTS_RUNTIME_RANKS_CASE_H
 #define HECATE_TESTS_RUNTIME_RANKS_CASE_H

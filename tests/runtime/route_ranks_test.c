@@ -46,7 +46,7 @@ static void record(struct hrt_comm *comm, int64_t batch, const char *ids, const 
     hrt_route_close(&route);
 }
 
-// Of each step and microbatch, the loads of all ranks together; every rank's are of all its top-k choices.
+// The loads of each step and microbatch, of all ranks together; every rank's are of all its top-k choices.
 static void sum_devices(const char *loads_file, uint32_t devices, int64_t *sum) {
     const uint16_t *row = (const uint16_t *)(loads_file + LOADS_HEAD);
     for (int step = 0; step < STEPS; step++) {

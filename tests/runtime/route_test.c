@@ -1,4 +1,4 @@
-// Unit test of runtime/route: spreads, files, and what a step of forced routing sets and records.
+// Unit test of runtime/route: spreads, files, and the routing that a step of forced routing sets and records.
 #include "runtime/route/forced.h"
 
 #include <math.h>
@@ -158,7 +158,7 @@ static int64_t topk_of(int layer) {
     return layer < 2 ? 2 : 1;
 }
 
-// What a router does: takes the forced, or its choice `first + token`, and counts.
+// Acts as a router: takes the forced choice, or `first + token`, and counts.
 static void route_layer(struct fixture *f, int layer, int64_t first) {
     const struct hrt_routing *routing = routing_of(f, layer);
     int32_t *count = f->arena + (layer < 2 ? 4 * layer : 16);

@@ -370,7 +370,7 @@ static void a_loss_that_is_not_finite_stops_the_run(void **state) {
     unlink("nan.st");
     expect_failure("bigram_nan train --data text --log log --save nan.st", 1,
                    "bigram: error: step 3: the loss is not finite (nan); training stops\n");
-    assert_true(last_of("log", "step") == 2); // What was done is logged,
+    assert_true(last_of("log", "step") == 2); // Steps before are logged,
     expect_success("bigram_f32 train --data text --steps 1 --load nan.st --strict"); // and saved.
 }
 

@@ -28,7 +28,7 @@ static struct hrt_sampler sampler_of(struct hrt_draw_rule rule, const char *stop
     return sampler;
 }
 
-// What sampling `count` tokens prints; freed by the caller.
+// The output of sampling `count` tokens; freed by the caller.
 static char *sampled_to(const char *stop, const char *prompt, int64_t count,
                         struct hrt_draw_rule rule) {
     struct hrt_error error = {0};
@@ -148,7 +148,7 @@ static void unlikely_tokens_are_left_out(void **state) {
     }
 }
 
-// It may come in pieces; what only begins like it is printed. A prompt that has it goes on.
+// It may come in pieces; text that only begins like it is printed. A prompt that has it goes on.
 static void a_stop_text_ends_the_sample(void **state) {
     (void)state;
     const struct {

@@ -1,4 +1,4 @@
-// Unit test of runtime/params/snapshot: what is read is what was there before, whoever changes it meanwhile.
+// Unit test of runtime/params/snapshot: reads give the values from before, while other threads change them.
 #include <pthread.h>
 #include <unistd.h>
 

@@ -8,7 +8,7 @@
 
 enum { RANKS = 6, EXPERTS = 60, SEGMENTS = 3, PIECES = 4, ROOM = 4096, WORK = 1 << 22 };
 
-// One rank: what it has of every piece, and its steps.
+// One rank: its values of every piece, and its steps.
 struct rank {
     double piece[EXPERTS][PIECES];
     double staging[HRT_STAGED];
@@ -201,7 +201,7 @@ static double term(int32_t rank, int32_t expert, int32_t piece) {
     return 1 / (1.0 + rank * 7 + expert * 3 + piece);
 }
 
-// Whatever arrives first, sums have the bits of adding in the schedule's order.
+// For any order of arrival, sums have the bits of adding in the schedule's order.
 static void owners_get_sums_in_the_order_of_the_list(void **state) {
     (void)state;
     uint64_t sequence = 2;

@@ -170,7 +170,7 @@ static void a_save_keeps_links_and_rights(void **state) {
     struct stat link;
     fill(&single, saved);
     mkdir("far", 0700);
-    assert_int_equal(symlink("far/real.st", "link.st"), 0); // Of a file that is not there yet.
+    assert_int_equal(symlink("far/real.st", "link.st"), 0); // The file is not there yet.
     assert_true(hrt_store_save(&single_here, saved, "link.st", &error));
     assert_int_equal(chmod("far/real.st", 0600), 0);
     assert_true(hrt_store_save(&single_here, saved, "link.st", &error));

@@ -31,7 +31,7 @@ rank() {
     env HECATE_RANK="$number" HECATE_RANKS="$ranks" "$@" "$program" 0 9 end
 }
 
-# What one rank finds alone: wrong variables.
+# Faults that one rank finds alone: wrong variables.
 for wrong in \
     "HECATE_ADDRESS=nowhere|HECATE_ADDRESS is 'nowhere'; it takes HOST:PORT of rank 0" \
     "HECATE_ADDRESS=localhost:0|HECATE_ADDRESS is 'localhost:0'" \
@@ -144,7 +144,7 @@ disagree() {
     done
 }
 
-# What torchrun sets, whose own store has the port; and Slurm.
+# The variables of torchrun, whose own store has the port; and of Slurm.
 torchrun() {
     python3 -c '
 import socket, subprocess, sys

@@ -128,7 +128,7 @@ static void validation_windows_have_their_rows(void **state) {
     hrt_data_close(&data);
 }
 
-// Whatever their names and their order.
+// With any names and in any order.
 static void files_are_found_by_their_tokens(void **state) {
     (void)state;
     static const char *const texts[] = {"one", "two"}, *const pattern = "said_*";

@@ -1,4 +1,4 @@
-// Unit test of runtime/train/trainer: what a step computes, on the bigram model in double.
+// Unit test of runtime/train/trainer: the results of a step, on the bigram model in double.
 #include "runtime/train/create.h"
 #include "runtime/train/trainer.h"
 
@@ -111,7 +111,7 @@ static void a_masked_step_averages_over_masked_tokens(void **state) {
     memset(f.state.values[HRT_GRADIENTS], 0, hrt_state_params_bytes(&bigram));
     assert_true(hrt_trainer_step(&f.trainer, 0, &step, &error));
     assert_true(fabs(step.loss - loss) < 1e-12);
-    assert_true(fabs(step.loss - log(256)) < 0.1); // A mean over tokens, whatever their share.
+    assert_true(fabs(step.loss - log(256)) < 0.1); // A mean over tokens, for any share.
     assert_true(fabs(step.grad_norm / norm - 1) < 1e-12);
     struct hrt_validation validation;
     assert_true(hrt_evaluate(&f.state, &f.data, 5, NULL, &validation, &error));
@@ -134,7 +134,7 @@ static void every_step_draws_its_own_sequences(void **state) {
     assert_true(hrt_trainer_step(&f.trainer, 0, &again, &error));
     assert_true(first.loss == again.loss && first.grad_norm == again.grad_norm);
     const int64_t *loads = hrt_load_counts_of(&f.trainer.loads, 0);
-    assert_int_equal(loads[0] + loads[1], 2 * 4 * 16); // Of the last step alone.
+    assert_int_equal(loads[0] + loads[1], 2 * 4 * 16); // The last step's alone.
     close_fixture(&f);
 }
 

@@ -70,7 +70,7 @@ static void open_ring(struct ring *ring, enum hrt_lane lane) {
 
 static void close_ring(struct ring *ring) {
     const float all = (float)(comm.size * (comm.size + 1) / 2);
-    const float mine = (float)((comm.rank + 1) * (comm.rank + 2) / 2); // What this rank sent on.
+    const float mine = (float)((comm.rank + 1) * (comm.rank + 2) / 2); // Sent on by this rank.
     const float expected = comm.rank == 0 ? all : mine;
     CHECK(hrt_reached(&comm, ring->mark));
     const float *got = comm.rank == 0 && comm.size > 1 ? ring->in : ring->sum;
@@ -261,7 +261,7 @@ static void adds_hold_up_nobody_who_computes(void **state) {
     hrt_comm_barrier(&comm);
 }
 
-// A list that goes on three times; what is submitted behind it comes behind it.
+// A list that goes on three times; lists submitted after it come after it.
 struct counting {
     struct hrt_steps steps;
     struct hrt_step step[2];

@@ -1,4 +1,4 @@
-// Unit test of runtime/sample/words: text through tokenizers, bytes, ids, and what ends a text.
+// Unit test of runtime/sample/words: text through tokenizers, bytes, ids, and the end of a text.
 #include "runtime/sample/words.h"
 
 #include <unistd.h>
@@ -108,7 +108,7 @@ static void the_folder_says_what_ends_a_text(void **state) {
     write_config("config.json", "{\"eos_token_id\": 5}");
     struct hrt_words words = open_words(700, "tokenizer.json");
     assert_true(hrt_sample_words_end(&words, 5));
-    expect_ids(&words, NULL, (int32_t[]){5}, 1); // What is behind the text before.
+    expect_ids(&words, NULL, (int32_t[]){5}, 1); // The token that ends texts.
     hrt_sample_words_close(&words);
     write_config("generation_config.json", "{\"eos_token_id\": [7, 9]}");
     words = open_words(700, "./tokenizer.json");

@@ -66,7 +66,7 @@ static void the_innermost_launcher_counts(void **state) {
     expect_world("torchrun", 9, 16, 1);
     setenv("HECATE_RANK", "3", 1);
     setenv("HECATE_RANKS", "4", 1);
-    expect_world("HECATE_RANKS", 3, 4, -1); // Of those on its machine nobody says.
+    expect_world("HECATE_RANKS", 3, 4, -1); // The number on its machine is unknown.
     setenv("HECATE_LOCAL_RANK", "2", 1);
     expect_world("HECATE_RANKS", 3, 4, 2);
     forget_launchers();

@@ -1,6 +1,6 @@
-// How NCCL connects ranks: what each host says and waits for when messages of a group are the first ones between their
+// How NCCL connects ranks: the words and waits of each host when messages of a group are the first ones between their
 // ranks, in one direction, on a communicator (as ncclTransportP2pSetup does, NCCL 2.28). Hosts are inside ncclGroupEnd
-// meanwhile. What is said stays until the rank that it is for waits for it.
+// meanwhile. A word stays until the rank that it is for waits for it.
 #ifndef HECATE_TESTS_SIMT_CONNECT_H
 #define HECATE_TESTS_SIMT_CONNECT_H
 
@@ -14,7 +14,7 @@ struct connect_event {
 };
 
 enum {
-    CONNECT_TAGS = 4,  // Of each phase: said to a rank ahead, and to one behind.
+    CONNECT_TAGS = 4,  // In each phase: one for a rank ahead, one for a rank behind.
     CONNECT_EVENTS = 8 // For each rank, at most.
 };
 
@@ -24,7 +24,7 @@ static inline int connect_events(int rank, int size, const bool *sends, const bo
                                  struct connect_event *event) {
     enum { BEHIND, AHEAD };
     int count = 0;
-    for (int phase = 0; phase < 2; phase++) { // Who they are; that they are ready.
+    for (int phase = 0; phase < 2; phase++) { // First who they are, then that they are ready.
         for (int i = 1; i < size; i++) {
             const int from = (rank - i + size) % size, to = (rank + i) % size, tag = 2 * phase;
             const bool gets = receives[from], puts = sends[to];

@@ -20,7 +20,7 @@ static int devices(void) {
 
 namespace simt {
 
-// What kernels may ask for differs between devices: shared memory of a block, as CUDA's programming guide has it.
+// The shared memory that a block may have differs between devices: as in CUDA's programming guide.
 static const struct kind_t {
     int capability;
     size_t shared;

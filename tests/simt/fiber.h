@@ -100,7 +100,7 @@ void release(meeting_t *meeting);
 
 void switch_to(fiber_t *to, bool for_ever);
 void make_stack(fiber_t *fiber);
-void run_fiber(); // What a fiber does: the kernel for its thread.
+void run_fiber(); // The body of a fiber: the kernel for its thread.
 
 // --- grid.cpp: launches and shared memory.
 
@@ -117,7 +117,7 @@ void check_launch(const char *name, const void *kernel, dim3 grid, dim3 block, s
 
 // --- device.cpp
 
-// Of the device that is emulated: the most shared memory of a block; which of `architectures`, such as "sm_80 sm_90a
+// Facts of the emulated device: the most shared memory of a block; which of `architectures`, such as "sm_80 sm_90a
 // compute_80", a driver takes for it, and whether it takes one.
 size_t shared_limit();
 bool runs(const char *one, const char *architectures);
@@ -141,12 +141,12 @@ void copy_wait(int left);
 
 enum access_t { READ, WRITE, ATOMIC };
 void touch(const void *at, size_t bytes,
-           access_t how); // What hooks do not see, such as asynchronous copies.
-// What is read by the asynchronous path: reports bytes of shared memory whose writer has not called async_fence()
+           access_t how); // For accesses that hooks do not see, such as asynchronous copies.
+// Checks a read by the asynchronous path: reports bytes of shared memory whose writer has not called async_fence()
 // between writing them and the last barrier.
 void check_fenced(const void *at, size_t bytes);
 
-// --- memory.cpp: what the device can reach.
+// --- memory.cpp: the memory that the device can reach.
 
 bool device_reaches(const void *at, size_t bytes); // All within one live allocation.
 range_t reachable_memory();                        // Where all allocations lie.

@@ -71,7 +71,7 @@ static void fill(unsigned char *from, const unsigned char *end) {
     asm volatile("rep stosb" : "+D"(from), "+c"(size) : "a"(0xff) : "memory");
 }
 
-// Ones in all of it (NaN, -1): what a block reads before it writes shows. Beyond what the launch asks for nothing
+// Ones in all of it (NaN, -1): a block that reads before it writes shows. Beyond the launch's own bytes nothing
 // may be touched.
 static void fill_shared(size_t used) {
     simt_unpoison(dynamic_memory, sizeof dynamic_memory);

@@ -1,5 +1,5 @@
-// What processes share: memory of a device by handles, memory of the host that devices reach, and streams that wait for
-// values in it. A handle names a file of the process that made it.
+// Memory that processes share: memory of a device by handles, memory of the host that devices reach, and streams that
+// wait for values in it. A handle names a file of the process that made it.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

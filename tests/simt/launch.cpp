@@ -1,12 +1,12 @@
-// What a launch may ask for: as a device refuses it, and what its kernel was compiled for.
+// Limits of a launch: those of a device, and of its kernel's code.
 #include "fiber.h"
 
 #include <map>
 
 namespace simt {
 
-static constexpr size_t FREE_SHARED = 48 << 10; // What every kernel may have without asking.
-// Registers of a multiprocessor, by the most that a thread may get: so many threads fit, whatever the compiler does.
+static constexpr size_t FREE_SHARED = 48 << 10; // Every kernel may have so much without asking.
+// Registers of a multiprocessor, by the most that a thread may get: so many threads fit with any compiler.
 static constexpr size_t ALWAYS_FIT = (64 << 10) / 256;
 
 static std::map<const void *, size_t> allowed; // Shared memory, by kernel.

@@ -1,4 +1,4 @@
-// matrix: instructions of a warp that work on matrices of bf16. What kernels/cuda/instructions.h says of them.
+// matrix: instructions of a warp that work on matrices of bf16, as kernels/cuda/instructions.h documents them.
 #ifndef HECATE_TESTS_SIMT_MATRIX_H
 #define HECATE_TESTS_SIMT_MATRIX_H
 

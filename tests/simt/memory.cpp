@@ -38,10 +38,10 @@ struct pool_t {
 };
 static pool_t device, pinned;
 static pool_t imported,
-    registered;             // Of other processes' devices; of the host's own memory. Anywhere.
+    registered;             // Other processes' devices'; the host's own. Anywhere.
 static bool protect, watch; // Device memory from the host; the host at pinned memory.
-static size_t device_bytes; // That there are.
-static size_t device_range; // Where they lie: RANGE, or more with SIMT_MEMORY.
+static size_t device_bytes; // In all.
+static size_t device_range; // Their place: RANGE, or more with SIMT_MEMORY.
 
 // The pages that the host may touch only while it is watched.
 static void protect_used(const pool_t &pool, bool open) {
@@ -63,7 +63,7 @@ static void end_instruction(int, siginfo_t *, void *context) {
     ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~TRAP;
 }
 
-static struct sigaction before; // Of the program.
+static struct sigaction before; // The program's own.
 
 static void tell_fault(int, siginfo_t *info, void *context) {
     const char *at = (const char *)info->si_addr;
@@ -134,7 +134,7 @@ size_t memory_left() {
     return taken < device_bytes ? device_bytes - taken : 0;
 }
 
-// Whoever opens closes again; in between others may do so, too.
+// Opening is counted, and closed as often; in between others may do so, too.
 static int openings;
 
 void protect_memory() {

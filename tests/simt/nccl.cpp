@@ -2,7 +2,7 @@
 // unique id names: the sender writes it when its stream comes to the operation, the receiver takes it away, and a send
 // is done when its file is gone, as strict as NCCL may be. Operations of a communicator run in the order of their calls;
 // messages between two ranks match in order and must agree in count and type. The first messages between two ranks connect
-// them, while their hosts wait for each other (connect.h). What would hang is reported instead: ranks that all wait for each
+// them, while their hosts wait for each other (connect.h). A hang is reported instead: ranks that all wait for each
 // other, a host that nobody connects, a rank that has died.
 #include <errno.h>
 #include <fcntl.h>
@@ -28,19 +28,19 @@ namespace {
 
 enum { RANKS_MAX = 64, TEXT_MAX = 200, POLLS = 20, WORDS_MAX = 8 };
 
-// What one host has said to another with one tag.
+// The words of one host to another with one tag.
 struct words_t {
     std::atomic<int> said, heard; // How many words.
     int channels[WORDS_MAX];
 };
 
-// Of a communicator, shared by its processes.
+// The shared state of a communicator's processes.
 struct control_t {
     std::atomic<int> joined, left, progress;
     struct {
         std::atomic<int> process, waits, seen, polls,
             gone;            // seen: the progress when it last looked, for `polls` looks.
-        char text[TEXT_MAX]; // What it waits for.
+        char text[TEXT_MAX]; // The operation that it waits for.
     } rank[RANKS_MAX];
     words_t words[RANKS_MAX][RANKS_MAX][CONNECT_TAGS]; // From, to.
 };
@@ -91,7 +91,7 @@ struct call_t {
 };
 
 std::set<ncclComm_t> comms;
-std::vector<call_t> calls; // Of the group that is open.
+std::vector<call_t> calls; // In the open group.
 int depth;
 
 // NCCL's and CUDA's own destructors would wait for ranks, or find their device gone.
@@ -132,7 +132,7 @@ std::string file_name(ncclComm_t comm, int from, int to, int number) {
            std::to_string(number);
 }
 
-// What is sent is what the buffer holds when the stream comes here. A file is there when it is whole.
+// A send takes the buffer's content when the stream comes here. A file is there when it is whole.
 void publish(ncclComm_t comm, message_t &message) {
     message.file = file_name(comm, comm->rank, message.peer, comm->sent[message.peer]++);
     simt::note_access(message.data, message.bytes, simt::READ);

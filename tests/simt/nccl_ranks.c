@@ -53,7 +53,7 @@ static void connect_ranks(const char *path) {
     MUST(state);
 }
 
-// What comes around a ring; the source changes behind the messages, on the same stream.
+// Values around a ring; the source changes behind the messages, on the same stream.
 static void ring(void) {
     const int next = (rank + 1) % size, last = (rank + size - 1) % size;
     for (int round = 0; round < ROUNDS; round++) {
@@ -91,7 +91,7 @@ static void ungrouped(void) {
 // One chunk of rank 0's on three ranks, in two segments that travel on ways of their own. `cut`: each rank's groups are those
 // of its own list, up to a message that waits; else those of rounds.
 static void relay(int cut) {
-    const int other = 3 - rank; // Of the two that receive.
+    const int other = 3 - rank; // The other one that receives.
     const size_t count = COUNT / 2;
     float *own = to + (rank == 1 ? 0 : count), *others = to + (rank == 1 ? count : 0);
     MUST(ncclGroupStart());

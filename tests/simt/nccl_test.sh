@@ -1,6 +1,6 @@
 #!/bin/sh
-# nccl_test.sh NCCL_RANKS: the fake of NCCL between processes. What is right goes through under several seeds; what is
-# wrong is named by some rank, and none hangs. 70: a report of the emulator.
+# nccl_test.sh NCCL_RANKS: the fake of NCCL between processes. Right programs pass under several seeds; a wrong
+# one is reported by some rank, and none hangs. 70: a report of the emulator.
 set -u
 program=$1
 folder=$(mktemp -d)

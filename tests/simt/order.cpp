@@ -19,13 +19,13 @@ namespace simt {
 // The host is one more stream; between two calls that ask for something it is at one operation.
 enum { WORD = 4, CALLS_MAX = 16, HOST = STREAMS_MAX - 1 };
 
-// Who used a word of memory last, as numbers of operations.
+// The last users of a word of memory, as numbers of operations.
 struct used_t {
     uint32_t written, writer;
     uint32_t read[STREAMS_MAX];
 };
 
-// What may be left out: a wait of a stream or of the host, or an event.
+// A wait that may be left out: of a stream or of the host, or an event.
 struct wait_t {
     const char *kind;
     int who, whom; // Streams; -1: the host.
@@ -36,7 +36,7 @@ struct wait_t {
 
 struct stream_past_t {
     past_t now;
-    reach_t sure; // What is followed whatever wait is left out.
+    reach_t sure; // Operations that are followed without any one of the waits.
     std::vector<std::string> operations;
 };
 

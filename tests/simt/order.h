@@ -15,7 +15,7 @@ namespace simt {
 
 enum { STREAMS_MAX = 16 };
 
-// What is followed: of each stream, its first at[stream] operations.
+// The operations that are followed: those of each stream up to at[stream].
 struct reach_t {
     uint32_t at[STREAMS_MAX] = {};
 };
@@ -30,7 +30,7 @@ typedef std::shared_ptr<const past_t> shared_past_t;
 
 // The host, when it asks for something.
 struct host_t {
-    shared_past_t past; // What it has waited for.
+    shared_past_t past; // The operations that it has waited for.
     uint32_t count;     // How often it has asked.
 };
 

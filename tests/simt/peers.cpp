@@ -26,7 +26,7 @@ struct operation_of_t {
     uint32_t number; // From 1 on; 0: none.
 };
 
-// What a stream had followed when it wrote a value.
+// The operations that a stream had followed when it wrote a value.
 struct write_note_t {
     uint32_t value, count;
     operation_of_t followed[FOLLOWED];
@@ -50,9 +50,9 @@ struct memory_t {
 };
 
 static std::map<const char *, memory_t> shared;
-static std::vector<notes_t *> all_notes; // Of this process first, if it has any.
+static std::vector<notes_t *> all_notes; // This process's first, if it has any.
 static notes_t *own_notes;
-static std::map<int, peers_past_t> now; // Of each stream of this process.
+static std::map<int, peers_past_t> now; // By stream of this process.
 static shared_peers_past_t host_now = std::make_shared<peers_past_t>();
 static int running;
 

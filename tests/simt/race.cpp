@@ -111,7 +111,7 @@ static void note_cell(cell_t *cell, const stamp_t &now, const void *at, bool sha
     cell->written = now;
 }
 
-// The bytes' cells, with what the word's knows, of which a mark stays. Of another block's shared memory nothing counts.
+// The bytes' cells, with the state of the word's, of which a mark stays. Another block's shared memory does not count.
 static cell_t *split(cell_t *word, cell_t *bytes, const stamp_t &now, bool shared) {
     if (word->written.how == SPLIT && (!shared || word->written.block == now.block)) return bytes;
     for (size_t i = 0; i < WORD; i++) bytes[i] = *word;

@@ -1,5 +1,5 @@
-// What a profiler of NVIDIA's would see of a program's ranges: a library that NVTX loads, NVTX_INJECTION64_PATH, writes
-// them to the file that RANGES names, indented by how deep they are.
+// Prints a program's ranges as a profiler of NVIDIA's would see them: a library that NVTX loads, NVTX_INJECTION64_PATH,
+// writes them to the file that RANGES names, indented by how deep they are.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # reports_test.sh PROGRAM FLAVOUR: each fault of reports.cu is reported in its words, in the builds that can see it,
-# under the fixed order and under a random one, and what is right is not. 70: the emulator, 71: its race detector.
+# under the fixed order and under a random one, and right code is not. 70: the emulator, 71: its race detector.
 set -u
 program=$1
 flavour=$2

@@ -1,4 +1,4 @@
-// sanitizer: what AddressSanitizer is told of stacks and memory; nothing where it is not built in.
+// sanitizer: tells AddressSanitizer of stacks and memory; nothing where it is not built in.
 #ifndef HECATE_TESTS_SIMT_SANITIZER_H
 #define HECATE_TESTS_SIMT_SANITIZER_H
 

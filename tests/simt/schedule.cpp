@@ -1,4 +1,4 @@
-// Who goes on: fibers, barriers, meetings of lanes, and what is said when nobody can.
+// The order of fibers: barriers, meetings of lanes, and the report when no fiber can go on.
 #include "fiber.h"
 
 #include <stdarg.h>
@@ -16,7 +16,7 @@ dim3 block_size, grid_size;
 const char *kernel_name = "host";
 uint32_t block_serial, block_epoch, first_block;
 
-static uint64_t state; // Of the generator (xorshift64); 0 for the fixed order.
+static uint64_t state; // The generator's (xorshift64); 0 for the fixed order.
 
 static struct {
     int here;
@@ -182,7 +182,7 @@ void leave() {
     warp->live &= ~bit;
     warp->ready &= ~bit;
     alive--;
-    if (barrier.here && barrier.here == alive) open_barrier(); // Who has exited is not waited for.
+    if (barrier.here && barrier.here == alive) open_barrier(); // Without those that exited.
     switch_to(alive ? pick() : &host, true);
 }
 

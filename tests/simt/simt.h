@@ -1,5 +1,5 @@
-// simt: what kernels name of CUDA C++, on the CPU; see README.md. Types and the arithmetic of bf16 come from NVIDIA's
-// own headers. kernels/cuda/device.h includes this under g++.
+// simt: the names of CUDA C++ that kernels use, on the CPU; see README.md. Types and the arithmetic of bf16 come from
+// NVIDIA's own headers. kernels/cuda/device.h includes this under g++.
 #ifndef HECATE_TESTS_SIMT_SIMT_H
 #define HECATE_TESTS_SIMT_SIMT_H
 
@@ -101,7 +101,7 @@ inline size_t __cvta_generic_to_shared(const void *p) {
     return simt::shared_offset(p);
 }
 
-// Blocks run one after the other: what one has written, the next one sees.
+// Blocks run one after the other: each sees all writes of those before.
 inline void __threadfence() {
 }
 

@@ -158,7 +158,7 @@ cudaError_t submit(cudaStream_t stream, const char *name, dim3 grid, dim3 block,
     return cudaSuccess;
 }
 
-// What a copy may name: pageable memory only of the host, at the host's end.
+// Checks one end of a copy: pageable memory only of the host, at the host's end.
 static void check_end(const void *at, size_t bytes, bool of_device, const char *what) {
     const place_t place = place_of(at, bytes);
     if (place == BROKEN) fail("%s: %zu bytes at %p cross an allocation's end", what, bytes, at);
@@ -377,7 +377,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t ready) {
-    cudaDeviceSynchronize(); // What was launched may still run.
+    cudaDeviceSynchronize(); // Its launches may still run.
     delete ready;
     return cudaSuccess;
 }

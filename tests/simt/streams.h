@@ -1,4 +1,4 @@
-// streams: what the fakes of CUDA's runtime and of NCCL share. A stream is a queue of operations; nothing runs when
+// streams: shared by the fakes of CUDA's runtime and of NCCL. A stream is a queue of operations; nothing runs when
 // it is called, but later, when the host waits or calls something else, in an order that a seed chooses.
 #ifndef HECATE_TESTS_SIMT_STREAMS_H
 #define HECATE_TESTS_SIMT_STREAMS_H
@@ -12,7 +12,7 @@
 #include "order.h"
 #include "peers.h"
 
-// What stands in a queue. A step is asked until it says that it is done.
+// An operation in a queue. A step is asked until it says that it is done.
 struct operation_t {
     const char *what;
     std::function<bool()> step;
@@ -27,7 +27,7 @@ struct CUstream_st {
     std::vector<operation_t> *captured = nullptr; // Where a capture keeps operations, or NULL.
 };
 
-// One record of an event; what waits for it keeps it.
+// One record of an event; operations that wait for it keep it.
 struct mark_t {
     double seconds = 0; // When it was passed, or 0.
     int stream = 0;     // Whose.
@@ -53,7 +53,7 @@ void enqueue(cudaStream_t stream, const char *what, std::function<bool()> step);
 // Ends the process with a report where a stream is captured: `what` cannot be part of a graph.
 void refuse_capture(const char *what);
 
-// What is called when the host waits and no stream can go on; it may end the process with a report.
+// `look` is called when the host waits and no stream can go on; it may end the process with a report.
 void on_idle(void (*look)());
 
 // Runs operations until `until` holds. Ends the process with a report when nothing can go on.

@@ -1,4 +1,4 @@
-// Streams of the emulator: what is missing between them shows under some seed, and never where it is there.
+// Streams of the emulator: a missing dependency between them shows under some seed, and never where it is there.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static void check(cudaError_t error) {
     assert_int_equal(error, cudaSuccess);
 }
 
-// One stream writes, another reads: what the reader has seen.
+// One stream writes, another reads: returns the value that the reader has seen.
 static int what_is_read(uint64_t seed, bool with_event) {
     cudaStream_t writer, reader;
     cudaEvent_t written;

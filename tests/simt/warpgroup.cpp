@@ -29,7 +29,7 @@ static struct {
 enum { PIECE = 8 }; // Elements of 16 bytes, which swizzling leaves together.
 
 // Elements `k` to `k` + 7 of row or column `i`; of a turned operand element `k` of `i` to `i` + 7. Only operands with
-// 128-byte swizzle are known: lines of 128 bytes, eight of them in 1024 bytes; what comes behind them is a stride away,
+// 128-byte swizzle are known: lines of 128 bytes, eight of them in 1024 bytes; the next eight are a stride away,
 // which the descriptor has in units of 16 bytes.
 static void read_piece(uint64_t descriptor, bool turned, int i, int k, float to[PIECE]) {
     const uint32_t stride = (uint32_t)(descriptor >> 32 & 0x3fff) << 4;

@@ -1,4 +1,4 @@
-// warpgroup: wgmma, the products of four warps together. What kernels/cuda/warpgroup.h says of them.
+// warpgroup: wgmma, the GEMMs of four warps together, as kernels/cuda/warpgroup.h documents them.
 #ifndef HECATE_TESTS_SIMT_WARPGROUP_H
 #define HECATE_TESTS_SIMT_WARPGROUP_H
 
@@ -12,12 +12,11 @@ namespace simt {
 // One instruction, as a lane calls it.
 struct wgmma_t {
     float *d;    // columns / 2
-    int columns; // Of the result.
+    int columns; // The result's.
     uint64_t a, b;
-    bool a_turned, b_turned; // MN-major.
-    bool keep;               // Adds to d.
-    const uint32_t *registers =
-        NULL; // Of the left operand, [4], which then is not in shared memory.
+    bool a_turned, b_turned;          // MN-major.
+    bool keep;                        // Adds to d.
+    const uint32_t *registers = NULL; // The left operand, [4], which then is not in shared memory.
 };
 
 void async_fence();

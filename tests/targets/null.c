@@ -1,4 +1,4 @@
-// Target null: what its programs print for calls of kernels, regions of loops, and all other operations.
+// Target null: the output of its programs for calls of kernels, regions of loops, and all other operations.
 #include "tests/targets/null.h"
 
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static const char *kernel_text(struct hec_emitter *e, MlirOperation op,
 
 static void print_call(struct hec_emitter *e, MlirOperation op) {
     const struct hec_call call = hec_call_of(op);
-    if (hec_op_computes(op) == HEC_OP_noise) { // What a target lacks is refused at its location.
+    if (hec_op_computes(op) == HEC_OP_noise) { // The target lacks it.
         hec_emit_fault(e, op, "is not supported yet by target null: noise");
         return;
     }

@@ -1,5 +1,5 @@
-// Arrays of more than 2^32 elements: what kernels compute of their first and of their last rows, against the same rows in
-// small arrays, to the bit. On the emulator arrays are sparse, and of the grids only the first and last blocks run. Of a
+// Arrays of more than 2^32 elements: kernels' results for their first and for their last rows, against the same rows in
+// small arrays, to the bit. On the emulator arrays are sparse, and grids run only their first and last blocks. For a
 // launcher whose rows end in one sum only the rows are looked at.
 #include <stdlib.h>
 
@@ -26,9 +26,9 @@ void simt_sample(unsigned first, unsigned last) __attribute__((weak)); // The em
 
 enum { NEAR = 8, OPERANDS = 6 }; // Rows of the small arrays.
 
-// An array with rows of `bytes`; all arrays are [rows, ..]. What is not `written` is read only.
+// An array with rows of `bytes`; all arrays are [rows, ..]. One that is not `written` is read only.
 struct operand {
-    enum { NOTHING, FLOATS, VALUES, ZEROS } fill; // Of inputs: floats, values of bf16, ids.
+    enum { NOTHING, FLOATS, VALUES, ZEROS } fill; // Inputs: floats, values of bf16, ids.
     int64_t bytes;
     bool written;
 };
@@ -58,7 +58,7 @@ static void *near_array(const struct operand *x, uint64_t seed) {
     return to;
 }
 
-// Of the device alone; on the emulator it takes no memory before it is touched, and is zeros as on a device.
+// An array of the device alone; on the emulator it takes no memory before it is touched, and is zeros as on a device.
 static char *far_array(int64_t bytes) {
     void *memory = NULL;
     if (cudaMalloc(&memory, (size_t)bytes) != cudaSuccess) return NULL;
@@ -122,7 +122,7 @@ enum { WIDE_BYTES = 2 * WIDTH, NARROW_BYTES = 4 * NARROW, LOGITS_BYTES = 2 * VOC
 // Rows of so many elements, of which there are more than 2^32.
 #define ROWS_OF(width) ((1LL << 32) / (width) + 3 * NEAR)
 
-// What all rows share.
+// Values that all rows share.
 static real *shared(int64_t count) {
     return test_reals(count, 99);
 }

@@ -29,7 +29,7 @@ function(kernel_files_of file out)
 endfunction()
 
 # The sources that have the fault of `file` and that the test of `folder` calls: its own ones or, if none of these
-# includes the file, those beside it. Of sources for floats and for bf16 those of the test, which compile for half
+# includes the file, those beside it. From sources for floats and for bf16 those of the test, which compile for half
 # a second to five.
 function(sources_with_fault folder file bf16 out)
   cmake_path(GET file PARENT_PATH home)

@@ -13,7 +13,7 @@ static const int32_t ragged[experts + 1] = {0, 0, 1, 4, 21, 150, 330};
 static const int32_t crowded[experts + 1] = {0, 0, 4200, 4203, 4203, 4203, 4221};
 static const int32_t few[experts + 1] = {0, 0, 1, 4, 21, 151, 156};
 
-// Of float or bf16 values. Tokens of a and c, [tokens, k] and [tokens, n], with `pair`; rows [rows, ..] as they are.
+// Values are float or bf16. Tokens of a and c, [tokens, k] and [tokens, n], with `pair`; rows [rows, ..] as they are.
 struct gathered_case {
     struct hk_grouped_dims dims;
     enum hk_write write;
@@ -163,7 +163,7 @@ static void so_they_are_of_bf16(void **state) {
     check(few, 131, 268, HK_ADD, true);
 }
 
-// With instructions that every device has, whatever this one's are.
+// With instructions that every device has, on any device.
 static void and_with_common_instructions(void **state) {
     (void)state;
     test_lane()->warpgroups = false;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# gpu_sh_test.sh SCRIPT [RUN]: what bench/gpu.sh says to a bad command line, every case of gpu_bench on the emulator, and how
-# run.sh of a bundle deals with steps that pass, fail, lack something, hang, and with being killed.
+# gpu_sh_test.sh SCRIPT [RUN]: the messages of bench/gpu.sh for a bad command line, every case of gpu_bench on the
+# emulator, and how run.sh of a bundle deals with steps that pass, fail, lack something, hang, and with being killed.
 set -u
 script=$1 run=$(dirname "$1")/gpu/run.sh
 fail() { echo "$1" >&2 && exit 1; }
@@ -35,7 +35,7 @@ done
 [ "$(tar -xzOf "$out/logs.tgz" logs/test-good.txt)" = fine ] || fail "no log of a step"
 ! pgrep -f 'sleep 1234\.5' >/dev/null || fail "what a step has started is left"
 
-# Nothing of it is run again; what had no time is.
+# Finished steps are not run again; those without time are.
 ran=$(wc -l <"$TMPDIR/ran")
 "$bundle/run.sh" "$out" 100 'test-[bghl]*[dg]' >"$TMPDIR/said"
 [ "$(wc -l <"$TMPDIR/ran")" = "$ran" ] || fail "a step that is done is run again"
@@ -45,7 +45,7 @@ rm -rf "$out"
 "$bundle/run.sh" "$out" 100 'test-go*' >"$TMPDIR/said"
 [ "$(result_of good)" = passed ] || fail "with time again: $(cat "$out/results.tsv")"
 
-# Killed at some moments: what was done is kept, and a run goes on.
+# Killed at some moments: finished steps are kept, and a run goes on.
 rm -rf "$out"
 for delay in 0.2 0.5 0.9 1.3; do
     STEP_LIMIT=2 timeout -s KILL $delay "$bundle/run.sh" "$out" 100 'test-[bghl]*[dg]' >/dev/null 2>&1

@@ -1,4 +1,4 @@
-// What a limit leaves of the experts that were chosen.
+// The chosen experts that a limit leaves.
 #include "kernels/limit/limit_cuda.h"
 
 #include "tests/kernels/kernel_case.h"

@@ -11,7 +11,7 @@
 
 enum { experts = 7, offset = 8 };
 
-// Of rows: without, with few, with more than tiles stand in a column and two slices have, and with more than are summed twice at
+// Rows of experts: none, few, more than tiles stand in a column and two slices have, and more than are summed twice at
 // once for a gradient.
 static const int32_t ragged[experts + 1] = {0, 0, 1, 4, 21, 21, 150, 331};
 static const int32_t crowded[experts + 1] = {0, 0, 2100, 2103, 2103, 2103, 2103, 2120};
@@ -86,8 +86,7 @@ static void check(const char *what, int64_t at, double got, const hk_bf16 *x, in
     assert_near(what, at, (real)got, value, bound + (fabs(value) + bound) * result);
 }
 
-static const double once =
-    0x1p-8; // What rounding to bf16 may be off by, relative; more than half a unit.
+static const double once = 0x1p-8; // The relative error of rounding to bf16; more than half a unit.
 
 static struct product_case product_case(const int32_t *firsts, int64_t k, int64_t n,
                                         enum hk_write write, bool dense) {
@@ -157,7 +156,7 @@ static void check_both(const int32_t *firsts, int64_t k, int64_t n, bool dense_a
 static void check_every_product(void) {
     check_both(ragged, 35, 131, true);
     check_both(ragged, 136, 40, false);
-    check_both(crowded, 24, 264, true); // Of each column of tiles, several for a block.
+    check_both(crowded, 24, 264, true); // A block has several tiles of each column.
     check_both(long_ones, 17, 9, false);
 }
 
@@ -204,7 +203,7 @@ static void a_row_does_not_depend_on_the_others(void **state) {
     check_single_rows();
 }
 
-// With instructions that every device has, whatever this one's are.
+// With instructions that every device has, on any device.
 static void so_it_is_with_common_instructions(void **state) {
     (void)state;
     test_lane()->warpgroups = false;

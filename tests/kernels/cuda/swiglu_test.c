@@ -1,4 +1,4 @@
-// Gated products: both products have the bits of grouped_nn, and what gates one by the other is what it says, in double.
+// Gated GEMMs: both results have the bits of grouped_nn, and the gating is that of its formula, in double.
 //
 // Bound of r: silu is within 4 units of the last place (kernels/scalar.h), two products round once each, and r once more
 // where it is kept as bf16.
@@ -20,7 +20,7 @@ struct swiglu_case {
     const real *scale;
     const void *a; // [tokens, k] if gathered, else [rows, k].
     const void **b, **c;
-    int64_t count; // Of each result.
+    int64_t count; // In each result.
 };
 
 static void *values(int64_t count, uint64_t seed, bool bf16) {
@@ -148,7 +148,7 @@ static void so_they_are_of_bf16(void **state) {
     check(264, 131, true, false);
 }
 
-// With instructions that every device has, whatever this one's are.
+// With instructions that every device has, on any device.
 static void and_with_common_instructions(void **state) {
     (void)state;
     test_lane()->warpgroups = false;

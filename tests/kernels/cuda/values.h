@@ -1,5 +1,5 @@
 // values: the kernels of values of bf16 as the tests of float's call them. Values come and go as floats that bf16 can
-// hold; whatever else a kernel takes is handed on as it is.
+// hold; all other arguments of a kernel are handed on as they are.
 #ifndef HECATE_TESTS_KERNELS_CUDA_VALUES_H
 #define HECATE_TESTS_KERNELS_CUDA_VALUES_H
 

@@ -19,7 +19,7 @@ struct work {
     float *grad, *mean, *variance;
     int64_t count;
     struct hk_adamw_rule rule;
-    const void *also; // Losses, or what has been clipped.
+    const void *also; // Losses, or the number of clipped values.
     int64_t layers, experts, stride;
     enum hk_write write;
     double number;

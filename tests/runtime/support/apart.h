@@ -1,5 +1,5 @@
-// A device with separate memory, on the host: what has no GPU can be tested with it. The host may not touch its memory
-// (it ends by a signal), and work is done as late as it may be: when somebody waits.
+// A device with separate memory, on the host: tests the code for devices without a GPU. The host may not touch its
+// memory (it ends by a signal), and work is done as late as it may be: when somebody waits.
 #ifndef HECATE_TESTS_RUNTIME_SUPPORT_APART_H
 #define HECATE_TESTS_RUNTIME_SUPPORT_APART_H
 

@@ -1,4 +1,4 @@
-// What this MPI says that it allows is TAG_BOUND, if that is set; nobody uses more.
+// Sets the limit of tags that this MPI reports to TAG_BOUND, if that is set; nobody uses more.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

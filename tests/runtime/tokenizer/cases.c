@@ -1,5 +1,5 @@
-// cases check TOKENIZER CASES: every line of CASES is a text, its ids, and what these decode to, of bytes in
-// hexadecimal; each has to be what comes out here, twice.
+// cases check TOKENIZER CASES: every line of CASES is a text, its ids, and their decoded text, of bytes in
+// hexadecimal; encoding and decoding must give these, twice.
 // cases encode TOKENIZER: the ids of each line of standard input. cases time TOKENIZER FILE: MB/s of user time.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #!/bin/sh
 # applies.sh ROOT PYTHON: every planted fault still fits the kernel that it is planted in, and without a fault the copy is that
-# kernel (inert.py); what does not fit is named.
+# kernel (inert.py); faults that do not fit are named.
 set -eu
 root=$1
 python=$2
