@@ -38,7 +38,7 @@ circle() { # FILE HEADER: the folder of HEADER needs that of FILE.
 python3 "$root/tests/circles.py" "$copy" --folders codegen ir kernels lang passes runtime --
 circle codegen/base/planted.c codegen/stages/read.h
 circle ir/core/planted.c ir/context.h
-circle kernels/cuda/planted.h kernels/matmul/matmul_cuda.h
+circle kernels/cuda/planted.h kernels/matmul/matmul.h
 circle lang/base/planted.c lang/program.h
 circle passes/base/planted.c passes/pipeline.h
 circle runtime/base/planted.c runtime/cli/options.h

@@ -127,6 +127,7 @@ class Bundle:
                 (source / path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(ROOT / path, source / path)
         shutil.copy(ROOT / "bench/gpu/Makefile", source)
+        shutil.copy(self.build / "include/hecate/kernels/launchers.h", source / "kernels")
         for path in (self.build / "kernels").glob("*/*.cu.o"):
             place = source / "objects" / path.relative_to(self.build / "kernels")
             place.parent.mkdir(parents=True, exist_ok=True)

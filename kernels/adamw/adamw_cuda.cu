@@ -1,5 +1,6 @@
 // CUDA twin of adamw: bound by memory, 32 bytes for an element and 2 for its copy, so everything happens in one pass.
-#include "kernels/adamw/adamw_cuda.h"
+// The rule is read when the launcher is called.
+#include "kernels/adamw/adamw.h"
 
 #include <math.h>
 
@@ -76,14 +77,14 @@ void launch(hkc_lane *lane, float *param, hk_bf16 *rounded, float *grad, float *
 
 } // namespace
 
-void hkc_adamw_f32(hkc_lane *lane, float *param, float *grad, float *mean, float *variance,
-                   int64_t count, const hk_adamw_rule *rule) {
+extern "C" void hkc_adamw_f32(struct hkc_lane *lane, float *param, float *grad, float *mean,
+                              float *variance, int64_t count, const struct hk_adamw_rule *rule) {
     launch(lane, param, NULL, grad, mean, variance, count, rule);
 }
 
-void hkc_adamw_rounded_f32(hkc_lane *lane, float *param, hk_bf16 *rounded, float *grad, float *mean,
-                           float *variance, int64_t count, hk_layout layout,
-                           const hk_adamw_rule *rule) {
+extern "C" void hkc_adamw_rounded_f32(struct hkc_lane *lane, float *param, hk_bf16 *rounded,
+                                      float *grad, float *mean, float *variance, int64_t count,
+                                      enum hk_layout layout, const struct hk_adamw_rule *rule) {
     assert(layout == HK_ROWS);
     (void)layout;
     launch(lane, param, rounded, grad, mean, variance, count, rule);

@@ -1,5 +1,5 @@
 // CUDA twin of add. Bytes moved: 12 an element.
-#include "kernels/add/add_cuda.h"
+#include "kernels/add/add.h"
 
 #include "kernels/cuda/loop.h"
 
@@ -18,7 +18,7 @@ __global__ void add_vectors(float4 *sum, const float4 *term, int64_t count) {
 
 } // namespace
 
-void hkc_add_f32(hkc_lane *lane, float *sum, const float *term, int64_t count) {
+extern "C" void hkc_add_f32(struct hkc_lane *lane, float *sum, const float *term, int64_t count) {
     if (((uintptr_t)sum | (uintptr_t)term) % 16 == 0 && count % 4 == 0) {
         hkc_launch_loop(lane, add_vectors, count / 4, (float4 *)sum, (const float4 *)term,
                         count / 4);

@@ -1,6 +1,6 @@
 // CUDA twin of aux_loss: a few numbers of each sequence, by one block. Its time is a launch and the latency of
 // a pass.
-#include "kernels/aux_loss/aux_loss_cuda.h"
+#include "kernels/aux_loss/aux_loss.h"
 
 #include "kernels/cuda/device.h"
 
@@ -34,15 +34,16 @@ double factor_of(int64_t sequences, int64_t experts, double coef) {
 
 } // namespace
 
-void hkc_aux_loss_f32(struct hkc_lane *lane, float *loss, const float *means,
-                      const float *fractions, int64_t sequences, int64_t experts, double coef) {
+extern "C" void hkc_aux_loss_f32(struct hkc_lane *lane, float *loss, const float *means,
+                                 const float *fractions, int64_t sequences, int64_t experts,
+                                 double coef) {
     hkc_launch(lane, aux_loss, 1, BLOCK, WARP * sizeof(double), loss, means, fractions,
                sequences * experts, factor_of(sequences, experts, coef));
 }
 
-void hkc_aux_loss_grad_f32(struct hkc_lane *lane, float *dmeans, const float *dloss,
-                           const float *fractions, int64_t sequences, int64_t experts,
-                           double coef) {
+extern "C" void hkc_aux_loss_grad_f32(struct hkc_lane *lane, float *dmeans, const float *dloss,
+                                      const float *fractions, int64_t sequences, int64_t experts,
+                                      double coef) {
     const int64_t count = sequences * experts;
     hkc_launch(lane, aux_loss_grad, (unsigned)((count + GRAD_BLOCK - 1) / GRAD_BLOCK), GRAD_BLOCK,
                0, dmeans, dloss, fractions, count, factor_of(sequences, experts, coef));

@@ -1,5 +1,5 @@
 // CUDA twin of rounding to bf16: a thread for W values. Bytes moved: 6 for a value.
-#include "kernels/bf16/bf16_cuda.h"
+#include "kernels/bf16.h"
 
 #include "kernels/cuda/rows.h"
 
@@ -20,7 +20,8 @@ __global__ void __launch_bounds__(WIDE_THREADS)
 
 } // namespace
 
-void hkc_round_bf16(hkc_lane *lane, hk_bf16 *to, const float *from, int64_t count) {
+extern "C" void hkc_round_bf16(struct hkc_lane *lane, hk_bf16 *to, const float *from,
+                               int64_t count) {
     if (as_vectors(count, to, from)) {
         hkc_launch(lane, round_values<4>, blocks_of(count / 4, WIDE_THREADS), WIDE_THREADS, 0, to,
                    from, count / 4);

@@ -1,5 +1,5 @@
 // CUDA twin of clip: one block. It reads a number for each tensor and expert, once a step.
-#include "kernels/clip/clip_cuda.h"
+#include "kernels/clip/clip.h"
 
 #include <math.h>
 
@@ -27,8 +27,9 @@ __global__ void __launch_bounds__(WIDE_THREADS)
 
 } // namespace
 
-void hkc_clip(hkc_lane *lane, hk_clipped *clipped, const double *sums, int64_t count,
-              const float *numbers, int64_t numbered, double clip, int64_t skips) {
+extern "C" void hkc_clip(struct hkc_lane *lane, struct hk_clipped *clipped, const double *sums,
+                         int64_t count, const float *numbers, int64_t numbered, double clip,
+                         int64_t skips) {
     hkc_launch(lane, clip_step, 1, WIDE_THREADS, 2 * WIDE_THREADS / 32 * sizeof(double), clipped,
                sums, count, numbers, numbered, clip, skips);
 }

@@ -1,6 +1,6 @@
 // CUDA twin of copy_rows: a row is a warp's, which copies it in vectors of 16 bytes where both sides lie so, or of 4. Rows
 // with weights do not lie at 16, as each weight moves the next row. Bytes moved: twice the rows, and 8 a row for numbers.
-#include "kernels/copy_rows/copy_rows_cuda.h"
+#include "kernels/copy_rows/copy_rows.h"
 
 #include <cassert>
 
@@ -46,8 +46,9 @@ void launch(hkc_lane *lane, const hk_rows *to, const hk_rows *from, int64_t coun
 
 } // namespace
 
-void hkc_copy_rows(hkc_lane *lane, const hk_rows *to, const hk_rows *from, int64_t count,
-                   size_t row, size_t gate) {
+// The sides themselves are the host's. Rows are of values of 2 or 4 bytes, a weight has 4.
+extern "C" void hkc_copy_rows(struct hkc_lane *lane, const struct hk_rows *to,
+                              const struct hk_rows *from, int64_t count, size_t row, size_t gate) {
     assert(gate == sizeof(float) && count <= INT32_MAX);
     if (are_of<uint4>(to, from, row)) {
         launch<uint4>(lane, to, from, count, row);

@@ -1,6 +1,7 @@
 // CUDA twin of cross_entropy: a block for a token reads its logits once, with a maximum and a sum that grow together;
 // the gradient is elementwise. Bytes moved: 4 for a logit forward, 8 backward; of bf16 half of that.
-#include "kernels/cross_entropy/cross_entropy_cuda.h"
+// Differences from the contract: tokens are summed in double in an order that depends on their number.
+#include "kernels/cross_entropy/cross_entropy.h"
 
 #include "kernels/cuda/losses.h"
 
@@ -59,13 +60,18 @@ void losses_of(hkc_lane *lane, double *losses, float *lse, const T *logits, cons
     }
 }
 
+void sum_of(hkc_lane *lane, float *loss, const double *losses, const float *scale, int64_t tokens) {
+    hkc_launch(lane, sum_losses<double>, 1, WIDE_THREADS, LOG_SUM_EXP_SHARED, loss, losses, scale,
+               tokens);
+}
+
 template <class T>
 void forward(hkc_lane *lane, float *loss, float *lse, const T *logits, const int32_t *targets,
              const float *scale, int64_t tokens, int64_t vocabulary) {
     double *losses = (double *)lane->scratch; // One for each token.
     assert(tokens <= HKC_SCRATCH / (int64_t)sizeof *losses);
     losses_of(lane, losses, lse, logits, targets, tokens, vocabulary);
-    hkc_sum_losses(lane, loss, losses, scale, tokens);
+    sum_of(lane, loss, losses, scale, tokens);
 }
 
 template <class T>
@@ -83,43 +89,48 @@ void backward(hkc_lane *lane, T *dlogits, const float *dloss, const T *logits, c
 
 } // namespace
 
-void hkc_token_losses_f32(hkc_lane *lane, double *losses, float *lse, const float *logits,
-                          const int32_t *targets, int64_t tokens, int64_t vocabulary) {
+// The two parts of cross_entropy: lse and the loss of each token, 0 where it is ignored; scale times their sum.
+extern "C" void hkc_token_losses_f32(struct hkc_lane *lane, double *losses, float *lse,
+                                     const float *logits, const int32_t *targets, int64_t tokens,
+                                     int64_t vocabulary) {
     losses_of(lane, losses, lse, logits, targets, tokens, vocabulary);
 }
 
-void hkc_token_losses_bf16(hkc_lane *lane, double *losses, float *lse, const hk_bf16 *logits,
-                           const int32_t *targets, int64_t tokens, int64_t vocabulary) {
+extern "C" void hkc_token_losses_bf16(struct hkc_lane *lane, double *losses, float *lse,
+                                      const hk_bf16 *logits, const int32_t *targets, int64_t tokens,
+                                      int64_t vocabulary) {
     losses_of(lane, losses, lse, hkc_values(logits), targets, tokens, vocabulary);
 }
 
-void hkc_sum_losses(hkc_lane *lane, float *loss, const double *losses, const float *scale,
-                    int64_t tokens) {
-    hkc_launch(lane, sum_losses<double>, 1, WIDE_THREADS, LOG_SUM_EXP_SHARED, loss, losses, scale,
-               tokens);
+extern "C" void hkc_sum_losses(struct hkc_lane *lane, float *loss, const double *losses,
+                               const float *scale, int64_t tokens) {
+    sum_of(lane, loss, losses, scale, tokens);
 }
 
-void hkc_cross_entropy_f32(hkc_lane *lane, float *loss, float *lse, const float *logits,
-                           const int32_t *targets, const float *scale, int64_t tokens,
-                           int64_t vocabulary) {
+extern "C" void hkc_cross_entropy_f32(struct hkc_lane *lane, float *loss, float *lse,
+                                      const float *logits, const int32_t *targets,
+                                      const float *scale, int64_t tokens, int64_t vocabulary) {
     forward(lane, loss, lse, logits, targets, scale, tokens, vocabulary);
 }
 
-void hkc_cross_entropy_bf16(hkc_lane *lane, float *loss, float *lse, const hk_bf16 *logits,
-                            const int32_t *targets, const float *scale, int64_t tokens,
-                            int64_t vocabulary) {
+extern "C" void hkc_cross_entropy_bf16(struct hkc_lane *lane, float *loss, float *lse,
+                                       const hk_bf16 *logits, const int32_t *targets,
+                                       const float *scale, int64_t tokens, int64_t vocabulary) {
     forward(lane, loss, lse, hkc_values(logits), targets, scale, tokens, vocabulary);
 }
 
-void hkc_cross_entropy_grad_f32(hkc_lane *lane, float *dlogits, const float *dloss,
-                                const float *logits, const float *lse, const int32_t *targets,
-                                const float *scale, int64_t tokens, int64_t vocabulary) {
+extern "C" void hkc_cross_entropy_grad_f32(struct hkc_lane *lane, float *dlogits,
+                                           const float *dloss, const float *logits,
+                                           const float *lse, const int32_t *targets,
+                                           const float *scale, int64_t tokens, int64_t vocabulary) {
     backward(lane, dlogits, dloss, logits, lse, targets, scale, tokens, vocabulary);
 }
 
-void hkc_cross_entropy_grad_bf16(hkc_lane *lane, hk_bf16 *dlogits, const float *dloss,
-                                 const hk_bf16 *logits, const float *lse, const int32_t *targets,
-                                 const float *scale, int64_t tokens, int64_t vocabulary) {
+extern "C" void hkc_cross_entropy_grad_bf16(struct hkc_lane *lane, hk_bf16 *dlogits,
+                                            const float *dloss, const hk_bf16 *logits,
+                                            const float *lse, const int32_t *targets,
+                                            const float *scale, int64_t tokens,
+                                            int64_t vocabulary) {
     backward(lane, hkc_values(dlogits), dloss, hkc_values(logits), lse, targets, scale, tokens,
              vocabulary);
 }

@@ -1,6 +1,8 @@
 // CUDA twin of distill: a block for a token, as cross_entropy has it. Each thread has one of a teacher's entries, if
 // there are no more than threads. Bytes moved: as cross_entropy; entries are few beside the vocabulary.
-#include "kernels/distill/distill_cuda.h"
+// Differences from the contract: sums over entries and tokens run in an order that depends on their number, and entries
+// have probabilities in double, which gradients take as floats.
+#include "kernels/distill/distill.h"
 
 #include "kernels/cuda/losses.h"
 
@@ -156,29 +158,31 @@ void backward(hkc_lane *lane, T *dlogits, const float *dloss, const T *logits, c
 
 } // namespace
 
-void hkc_distill_f32(hkc_lane *lane, float *loss, float *losses, float *lse, const float *logits,
-                     hk_teacher teacher, const float *scale, int64_t tokens, int64_t vocabulary,
-                     double temperature) {
+extern "C" void hkc_distill_f32(struct hkc_lane *lane, float *loss, float *losses, float *lse,
+                                const float *logits, struct hk_teacher teacher, const float *scale,
+                                int64_t tokens, int64_t vocabulary, double temperature) {
     forward(lane, loss, losses, lse, logits, teacher, scale, tokens, vocabulary, temperature);
 }
 
-void hkc_distill_bf16(hkc_lane *lane, float *loss, float *losses, float *lse, const hk_bf16 *logits,
-                      hk_teacher teacher, const float *scale, int64_t tokens, int64_t vocabulary,
-                      double temperature) {
+extern "C" void hkc_distill_bf16(struct hkc_lane *lane, float *loss, float *losses, float *lse,
+                                 const hk_bf16 *logits, struct hk_teacher teacher,
+                                 const float *scale, int64_t tokens, int64_t vocabulary,
+                                 double temperature) {
     forward(lane, loss, losses, lse, hkc_values(logits), teacher, scale, tokens, vocabulary,
             temperature);
 }
 
-void hkc_distill_grad_f32(hkc_lane *lane, float *dlogits, const float *dloss, const float *logits,
-                          const float *lse, hk_teacher teacher, const float *scale, int64_t tokens,
-                          int64_t vocabulary, double temperature) {
+extern "C" void hkc_distill_grad_f32(struct hkc_lane *lane, float *dlogits, const float *dloss,
+                                     const float *logits, const float *lse,
+                                     struct hk_teacher teacher, const float *scale, int64_t tokens,
+                                     int64_t vocabulary, double temperature) {
     backward(lane, dlogits, dloss, logits, lse, teacher, scale, tokens, vocabulary, temperature);
 }
 
-void hkc_distill_grad_bf16(hkc_lane *lane, hk_bf16 *dlogits, const float *dloss,
-                           const hk_bf16 *logits, const float *lse, hk_teacher teacher,
-                           const float *scale, int64_t tokens, int64_t vocabulary,
-                           double temperature) {
+extern "C" void hkc_distill_grad_bf16(struct hkc_lane *lane, hk_bf16 *dlogits, const float *dloss,
+                                      const hk_bf16 *logits, const float *lse,
+                                      struct hk_teacher teacher, const float *scale, int64_t tokens,
+                                      int64_t vocabulary, double temperature) {
     backward(lane, hkc_values(dlogits), dloss, hkc_values(logits), lse, teacher, scale, tokens,
              vocabulary, temperature);
 }

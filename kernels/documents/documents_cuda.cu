@@ -1,6 +1,6 @@
 // CUDA twin of documents: a block for each sequence, as many positions at a time as it has threads. The document of a
 // position begins at the last position up to it that follows an end.
-#include "kernels/documents/documents_cuda.h"
+#include "kernels/documents/documents.h"
 
 #include "kernels/cuda/rows.h"
 
@@ -45,8 +45,8 @@ __global__ void __launch_bounds__(WIDE_THREADS)
 
 } // namespace
 
-void hkc_documents(hkc_lane *lane, int32_t *begins, const int32_t *ids, int64_t sequences,
-                   int64_t positions, int64_t end, int64_t before) {
+extern "C" void hkc_documents(struct hkc_lane *lane, int32_t *begins, const int32_t *ids,
+                              int64_t sequences, int64_t positions, int64_t end, int64_t before) {
     assert(before == 0);
     hkc_launch(lane, documents, (unsigned)sequences, WIDE_THREADS,
                WIDE_THREADS / 32 * sizeof(int32_t), begins, ids, positions, (int32_t)end);

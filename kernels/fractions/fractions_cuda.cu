@@ -3,7 +3,7 @@
 //
 // Bytes moved: 4 a pick and 12 a sequence and expert. Its time is two launches, the latency of a pass, and the
 // shared memory's counting: a few microseconds for 4096 tokens a sequence.
-#include "kernels/fractions/fractions_cuda.h"
+#include "kernels/fractions/fractions.h"
 
 #include "kernels/cuda/device.h"
 
@@ -69,9 +69,9 @@ __global__ void __launch_bounds__(DIVIDE_BLOCK)
 
 } // namespace
 
-void hkc_fractions_f32(struct hkc_lane *lane, float *fractions, int32_t *running,
-                       const int32_t *ids, int64_t sequences, int64_t tokens, int64_t topk,
-                       int64_t experts, int64_t group, int64_t iteration) {
+extern "C" void hkc_fractions_f32(struct hkc_lane *lane, float *fractions, int32_t *running,
+                                  const int32_t *ids, int64_t sequences, int64_t tokens,
+                                  int64_t topk, int64_t experts, int64_t group, int64_t iteration) {
     assert(experts <= HK_EXPERTS_MAX);
     const int64_t each = group ? group : sequences, picks = tokens * topk;
     const struct division x = {sequences, picks, each, (int)experts};

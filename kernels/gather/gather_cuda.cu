@@ -3,7 +3,8 @@
 // id stands first, and how often, is counted with integers, which no order of threads changes; then a warp for each
 // row of the table walks over ids from there on until it has found them all. Rare ids stop at once, frequent ones
 // are soon found: reads of ids are few beside the rows.
-#include "kernels/gather/gather_cuda.h"
+// Differences from the contract: the table has at most HKC_SCRATCH / 8 rows.
+#include "kernels/gather/gather.h"
 
 #include "kernels/cuda/rows.h"
 
@@ -122,28 +123,30 @@ void backward(hkc_lane *lane, float *dtable, const T *dy, const int32_t *ids, in
 
 } // namespace
 
-void hkc_gather_f32(hkc_lane *lane, float *y, const float *table, const int32_t *ids, int64_t count,
-                    int64_t width) {
+extern "C" void hkc_gather_f32(struct hkc_lane *lane, float *y, const float *table,
+                               const int32_t *ids, int64_t count, int64_t width) {
     forward(lane, y, table, ids, count, width);
 }
 
-void hkc_gather_bf16(hkc_lane *lane, hk_bf16 *y, const float *table, const int32_t *ids,
-                     int64_t count, int64_t width) {
+extern "C" void hkc_gather_bf16(struct hkc_lane *lane, hk_bf16 *y, const float *table,
+                                const int32_t *ids, int64_t count, int64_t width) {
     forward(lane, hkc_values(y), table, ids, count, width);
 }
 
-void hkc_gather_grad_f32(hkc_lane *lane, float *dtable, const float *dy, const int32_t *ids,
-                         int64_t count, int64_t rows, int64_t width, hk_write write) {
+extern "C" void hkc_gather_grad_f32(struct hkc_lane *lane, float *dtable, const float *dy,
+                                    const int32_t *ids, int64_t count, int64_t rows, int64_t width,
+                                    enum hk_write write) {
     backward(lane, dtable, dy, ids, count, rows, width, write == HK_ADD);
 }
 
-void hkc_gather_grad_bf16(hkc_lane *lane, float *dtable, const hk_bf16 *dy, const int32_t *ids,
-                          int64_t count, int64_t rows, int64_t width, hk_write write) {
+extern "C" void hkc_gather_grad_bf16(struct hkc_lane *lane, float *dtable, const hk_bf16 *dy,
+                                     const int32_t *ids, int64_t count, int64_t rows, int64_t width,
+                                     enum hk_write write) {
     backward(lane, dtable, hkc_values(dy), ids, count, rows, width, write == HK_ADD);
 }
 
-void hkc_ahead(hkc_lane *lane, int32_t *ids, const int32_t *targets, int64_t sequences,
-               int64_t positions, int64_t by) {
+extern "C" void hkc_ahead(struct hkc_lane *lane, int32_t *ids, const int32_t *targets,
+                          int64_t sequences, int64_t positions, int64_t by) {
     const int64_t count = sequences * positions;
     hkc_launch(lane, ahead, blocks_of(count, WIDE_THREADS), WIDE_THREADS, 0, ids, targets, count,
                positions, by);

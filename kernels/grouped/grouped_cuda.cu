@@ -1,5 +1,6 @@
 // CUDA twin of grouped: GEMMs of every expert, see cuda/products.h.
-#include "kernels/grouped/grouped_cuda.h"
+// Matrices lie as rows, there is no epilogue; `chunk` and `first` are read on the device. _bf16: as in matmul_cuda.cu.
+#include "kernels/grouped/grouped.h"
 
 #include <assert.h>
 
@@ -23,38 +24,42 @@ static products of_experts(const void *chunk, int64_t offset, const int32_t *fir
     return p;
 }
 
-void hkc_grouped_nn_f32(hkc_lane *lane, float *c, const float *a, const float *const *chunk,
-                        int64_t offset, const int32_t *first, hk_grouped_dims dims, hk_write write,
-                        const hk_epilogue *epilogue) {
+extern "C" void hkc_grouped_nn_f32(struct hkc_lane *lane, float *c, const float *a,
+                                   const float *const *chunk, int64_t offset, const int32_t *first,
+                                   struct hk_grouped_dims dims, enum hk_write write,
+                                   const struct hk_epilogue *epilogue) {
     product::launch_nn(lane, c, a, of_experts(chunk, offset, first, dims, write, epilogue));
 }
 
-void hkc_grouped_nt_f32(hkc_lane *lane, float *a, const float *c, const float *const *chunk,
-                        int64_t offset, const int32_t *first, hk_grouped_dims dims, hk_write write,
-                        const hk_epilogue *epilogue) {
+extern "C" void hkc_grouped_nt_f32(struct hkc_lane *lane, float *a, const float *c,
+                                   const float *const *chunk, int64_t offset, const int32_t *first,
+                                   struct hk_grouped_dims dims, enum hk_write write,
+                                   const struct hk_epilogue *epilogue) {
     product::launch_nt(lane, a, c, of_experts(chunk, offset, first, dims, write, epilogue));
 }
 
-void hkc_grouped_tn_f32(hkc_lane *lane, float *const *chunk, int64_t offset, const float *a,
-                        const float *c, const int32_t *first, hk_grouped_dims dims,
-                        hk_write write) {
+extern "C" void hkc_grouped_tn_f32(struct hkc_lane *lane, float *const *chunk, int64_t offset,
+                                   const float *a, const float *c, const int32_t *first,
+                                   struct hk_grouped_dims dims, enum hk_write write) {
     product::launch_tn(lane, a, c, of_experts(chunk, offset, first, dims, write, NULL));
 }
 
-void hkc_grouped_nn_bf16(hkc_lane *lane, hk_bf16 *c, const hk_bf16 *a, const hk_bf16 *const *chunk,
-                         int64_t offset, const int32_t *first, hk_grouped_dims dims, hk_write write,
-                         const hk_epilogue *epilogue) {
+extern "C" void hkc_grouped_nn_bf16(struct hkc_lane *lane, hk_bf16 *c, const hk_bf16 *a,
+                                    const hk_bf16 *const *chunk, int64_t offset,
+                                    const int32_t *first, struct hk_grouped_dims dims,
+                                    enum hk_write write, const struct hk_epilogue *epilogue) {
     product::launch_nn(lane, c, a, of_experts(chunk, offset, first, dims, write, epilogue));
 }
 
-void hkc_grouped_nt_bf16(hkc_lane *lane, hk_bf16 *a, const hk_bf16 *c, const hk_bf16 *const *chunk,
-                         int64_t offset, const int32_t *first, hk_grouped_dims dims, hk_write write,
-                         const hk_epilogue *epilogue) {
+extern "C" void hkc_grouped_nt_bf16(struct hkc_lane *lane, hk_bf16 *a, const hk_bf16 *c,
+                                    const hk_bf16 *const *chunk, int64_t offset,
+                                    const int32_t *first, struct hk_grouped_dims dims,
+                                    enum hk_write write, const struct hk_epilogue *epilogue) {
     product::launch_nt(lane, a, c, of_experts(chunk, offset, first, dims, write, epilogue));
 }
 
-void hkc_grouped_tn_bf16(hkc_lane *lane, float *const *chunk, int64_t offset, const hk_bf16 *a,
-                         const hk_bf16 *c, const int32_t *first, hk_grouped_dims dims,
-                         hk_write write) {
+extern "C" void hkc_grouped_tn_bf16(struct hkc_lane *lane, float *const *chunk, int64_t offset,
+                                    const hk_bf16 *a, const hk_bf16 *c, const int32_t *first,
+                                    struct hk_grouped_dims dims, enum hk_write write) {
     product::launch_tn(lane, a, c, of_experts(chunk, offset, first, dims, write, NULL));
 }

@@ -1,7 +1,8 @@
 // CUDA twin of layernorm. Threads keep what they have read of a row in registers: the mean, the variance around it and
 // the result are three passes over it. Bytes moved: forward 8 for a float, dx 12, dgain and dbias 8 more; of bf16
 // half of that.
-#include "kernels/layernorm/layernorm_cuda.h"
+// Differences from the contract: dgain and dbias sum rows in an order that depends on m and n.
+#include "kernels/layernorm/layernorm.h"
 
 #include "kernels/cuda/rows.h"
 
@@ -148,26 +149,30 @@ void backward(hkc_lane *lane, T *dx, float *dgain, float *dbias, const T *dy, co
 
 } // namespace
 
-void hkc_layernorm_f32(hkc_lane *lane, float *y, float *mean, float *rstd, const float *x,
-                       const float *gain, const float *bias, int64_t m, int64_t n, double eps) {
+extern "C" void hkc_layernorm_f32(struct hkc_lane *lane, float *y, float *mean, float *rstd,
+                                  const float *x, const float *gain, const float *bias, int64_t m,
+                                  int64_t n, double eps) {
     forward(lane, y, mean, rstd, x, gain, bias, m, n, (float)eps);
 }
 
-void hkc_layernorm_bf16(hkc_lane *lane, hk_bf16 *y, float *mean, float *rstd, const hk_bf16 *x,
-                        const float *gain, const float *bias, int64_t m, int64_t n, double eps) {
+extern "C" void hkc_layernorm_bf16(struct hkc_lane *lane, hk_bf16 *y, float *mean, float *rstd,
+                                   const hk_bf16 *x, const float *gain, const float *bias,
+                                   int64_t m, int64_t n, double eps) {
     forward(lane, hkc_values(y), mean, rstd, hkc_values(x), gain, bias, m, n, (float)eps);
 }
 
-void hkc_layernorm_grad_f32(hkc_lane *lane, float *dx, float *dgain, float *dbias, const float *dy,
-                            const float *x, const float *mean, const float *rstd, const float *gain,
-                            int64_t m, int64_t n, hk_write dx_write, hk_write dparam_write) {
+extern "C" void hkc_layernorm_grad_f32(struct hkc_lane *lane, float *dx, float *dgain, float *dbias,
+                                       const float *dy, const float *x, const float *mean,
+                                       const float *rstd, const float *gain, int64_t m, int64_t n,
+                                       enum hk_write dx_write, enum hk_write dparam_write) {
     backward(lane, dx, dgain, dbias, dy, x, mean, rstd, gain, m, n, dx_write, dparam_write);
 }
 
-void hkc_layernorm_grad_bf16(hkc_lane *lane, hk_bf16 *dx, float *dgain, float *dbias,
-                             const hk_bf16 *dy, const hk_bf16 *x, const float *mean,
-                             const float *rstd, const float *gain, int64_t m, int64_t n,
-                             hk_write dx_write, hk_write dparam_write) {
+extern "C" void hkc_layernorm_grad_bf16(struct hkc_lane *lane, hk_bf16 *dx, float *dgain,
+                                        float *dbias, const hk_bf16 *dy, const hk_bf16 *x,
+                                        const float *mean, const float *rstd, const float *gain,
+                                        int64_t m, int64_t n, enum hk_write dx_write,
+                                        enum hk_write dparam_write) {
     backward(lane, hkc_values(dx), dgain, dbias, hkc_values(dy), hkc_values(x), mean, rstd, gain, m,
              n, dx_write, dparam_write);
 }

@@ -3,7 +3,7 @@
 //
 // Bytes moved: at the most six times the pairs and weights of the experts that have too many, which stay in the caches, and
 // 12 a row. Its time is two launches and, for a group of a few thousand rows, about ten passes' latency.
-#include "kernels/limit/limit_cuda.h"
+#include "kernels/limit/limit.h"
 
 #include <math.h>
 
@@ -182,10 +182,10 @@ int64_t most_of_tokens(int64_t tokens, int64_t topk, int64_t experts, double cap
 
 } // namespace
 
-void hkc_limit_f32(struct hkc_lane *lane, int32_t *kept_first, int32_t *kept_pair,
-                   int32_t *kept_slot, const float *weights, const int32_t *first,
-                   const int32_t *pair, int64_t tokens, int64_t topk, int64_t experts,
-                   int64_t group, double capacity, enum hk_drop drop) {
+extern "C" void hkc_limit_f32(struct hkc_lane *lane, int32_t *kept_first, int32_t *kept_pair,
+                              int32_t *kept_slot, const float *weights, const int32_t *first,
+                              const int32_t *pair, int64_t tokens, int64_t topk, int64_t experts,
+                              int64_t group, double capacity, enum hk_drop drop) {
     constexpr int warps = BLOCK / WARP;
     const int64_t size = group && group < tokens ? group : tokens;
     const int64_t last = size > 0 && tokens % size > 0 ? tokens % size : size;
@@ -200,8 +200,9 @@ void hkc_limit_f32(struct hkc_lane *lane, int32_t *kept_first, int32_t *kept_pai
                kept_pair, kept_slot, weights, first, pair, keeps, groups, drop);
 }
 
-void hkc_limit_ids(struct hkc_lane *lane, int32_t *kept, const int32_t *ids,
-                   const int32_t *kept_slot, int64_t limited, int64_t count) {
+// kept[p] = ids[p] where kept_slot[p] is a row and p < limited; -1 in all the others of `count`.
+extern "C" void hkc_limit_ids(struct hkc_lane *lane, int32_t *kept, const int32_t *ids,
+                              const int32_t *kept_slot, int64_t limited, int64_t count) {
     hkc_launch(lane, limit_ids, (unsigned)((count + BLOCK - 1) / BLOCK), BLOCK, 0, kept, ids,
                kept_slot, limited, count);
 }

@@ -1,11 +1,13 @@
 // CUDA twin of linear_cross_entropy: launches of matmul's and cross_entropy's kernels. The losses of tokens wait in the lane's scratch, which
 // GEMMs with rows of tokens as their result do not use.
-#include "kernels/linear_cross_entropy/linear_cross_entropy_cuda.h"
+// Differences from the contract: weights lie as rows, dw has the same bits for every size of block only where one block
+// takes all tokens, and the losses of at most HKC_SCRATCH / 8 tokens are summed. _bf16: x, w, block and dx are bf16, as
+// GEMMs read and leave them.
+#include "kernels/linear_cross_entropy/linear_cross_entropy.h"
 
 #include <assert.h>
 
-#include "kernels/cross_entropy/cross_entropy_cuda.h"
-#include "kernels/matmul/matmul_cuda.h"
+#include "kernels/launchers.h"
 
 namespace {
 
@@ -123,34 +125,39 @@ void backward(hkc_lane *lane, T *dx, float *dw, T *block, const float *dloss, co
 
 } // namespace
 
-void hkc_linear_cross_entropy_f32(hkc_lane *lane, float *loss, float *lse, float *block,
-                                  const float *x, const float *w, hk_layout layout,
-                                  const int32_t *targets, const float *scale, hk_head_dims dims,
-                                  const hk_tokens *only) {
+extern "C" void hkc_linear_cross_entropy_f32(struct hkc_lane *lane, float *loss, float *lse,
+                                             float *block, const float *x, const float *w,
+                                             enum hk_layout layout, const int32_t *targets,
+                                             const float *scale, struct hk_head_dims dims,
+                                             const struct hk_tokens *only) {
     forward(lane, loss, lse, block, x, w, targets, scale, head_of(dims, layout), only);
 }
 
-void hkc_linear_cross_entropy_bf16(hkc_lane *lane, float *loss, float *lse, hk_bf16 *block,
-                                   const hk_bf16 *x, const hk_bf16 *w, hk_layout layout,
-                                   const int32_t *targets, const float *scale, hk_head_dims dims,
-                                   const hk_tokens *only) {
+extern "C" void hkc_linear_cross_entropy_bf16(struct hkc_lane *lane, float *loss, float *lse,
+                                              hk_bf16 *block, const hk_bf16 *x, const hk_bf16 *w,
+                                              enum hk_layout layout, const int32_t *targets,
+                                              const float *scale, struct hk_head_dims dims,
+                                              const struct hk_tokens *only) {
     forward(lane, loss, lse, block, x, w, targets, scale, head_of(dims, layout), only);
 }
 
-void hkc_linear_cross_entropy_grad_f32(hkc_lane *lane, float *dx, float *dw, float *block,
-                                       const float *dloss, const float *x, const float *w,
-                                       hk_layout layout, const float *lse, const int32_t *targets,
-                                       const float *scale, hk_head_dims dims, hk_write write_dx,
-                                       hk_write write_dw) {
+extern "C" void hkc_linear_cross_entropy_grad_f32(struct hkc_lane *lane, float *dx, float *dw,
+                                                  float *block, const float *dloss, const float *x,
+                                                  const float *w, enum hk_layout layout,
+                                                  const float *lse, const int32_t *targets,
+                                                  const float *scale, struct hk_head_dims dims,
+                                                  enum hk_write write_dx, enum hk_write write_dw) {
     backward(lane, dx, dw, block, dloss, x, w, lse, targets, scale, head_of(dims, layout), write_dx,
              write_dw);
 }
 
-void hkc_linear_cross_entropy_grad_bf16(hkc_lane *lane, hk_bf16 *dx, float *dw, hk_bf16 *block,
-                                        const float *dloss, const hk_bf16 *x, const hk_bf16 *w,
-                                        hk_layout layout, const float *lse, const int32_t *targets,
-                                        const float *scale, hk_head_dims dims, hk_write write_dx,
-                                        hk_write write_dw) {
+extern "C" void hkc_linear_cross_entropy_grad_bf16(struct hkc_lane *lane, hk_bf16 *dx, float *dw,
+                                                   hk_bf16 *block, const float *dloss,
+                                                   const hk_bf16 *x, const hk_bf16 *w,
+                                                   enum hk_layout layout, const float *lse,
+                                                   const int32_t *targets, const float *scale,
+                                                   struct hk_head_dims dims, enum hk_write write_dx,
+                                                   enum hk_write write_dw) {
     backward(lane, dx, dw, block, dloss, x, w, lse, targets, scale, head_of(dims, layout), write_dx,
              write_dw);
 }

@@ -1,5 +1,10 @@
 // CUDA twin of matmul: GEMMs of one group, see cuda/products.h.
-#include "kernels/matmul/matmul_cuda.h"
+//
+// B lies as rows, there is no epilogue. The lane's library may compute them (cuda/library.h); else every element is one
+// sum in ascending order of the contracted index; in tn, sums of 1024 rows each, added in order. _bf16 differs from the
+// cpu's: A and C lie in memory as bf16, too, and a result that is A or C is rounded once, when it is written (HK_ADD:
+// after it was added). The gradient of B is float.
+#include "kernels/matmul/matmul.h"
 
 #include <assert.h>
 
@@ -31,40 +36,46 @@ static bool by_library(hkc_lane *lane, hkc_form form, bool bf16, void *result, c
     return lane->library->product(lane->library, lane, &p);
 }
 
-void hkc_matmul_nn_f32(hkc_lane *lane, float *c, const float *a, const float *b, hk_layout layout,
-                       hk_matmul_dims dims, hk_write write, const hk_epilogue *epilogue) {
+extern "C" void hkc_matmul_nn_f32(struct hkc_lane *lane, float *c, const float *a, const float *b,
+                                  enum hk_layout layout, struct hk_matmul_dims dims,
+                                  enum hk_write write, const struct hk_epilogue *epilogue) {
     if (by_library(lane, HKC_NN, false, c, a, b, dims, write)) return;
     product::launch_nn(lane, c, a, plain(b, layout, dims, write, epilogue));
 }
 
-void hkc_matmul_nt_f32(hkc_lane *lane, float *a, const float *c, const float *b, hk_layout layout,
-                       hk_matmul_dims dims, hk_write write, const hk_epilogue *epilogue) {
+extern "C" void hkc_matmul_nt_f32(struct hkc_lane *lane, float *a, const float *c, const float *b,
+                                  enum hk_layout layout, struct hk_matmul_dims dims,
+                                  enum hk_write write, const struct hk_epilogue *epilogue) {
     if (by_library(lane, HKC_NT, false, a, c, b, dims, write)) return;
     product::launch_nt(lane, a, c, plain(b, layout, dims, write, epilogue));
 }
 
-void hkc_matmul_tn_f32(hkc_lane *lane, float *b, const float *a, const float *c, hk_layout layout,
-                       hk_matmul_dims dims, hk_write write) {
+extern "C" void hkc_matmul_tn_f32(struct hkc_lane *lane, float *b, const float *a, const float *c,
+                                  enum hk_layout layout, struct hk_matmul_dims dims,
+                                  enum hk_write write) {
     if (by_library(lane, HKC_TN, false, b, a, c, dims, write)) return;
     product::launch_tn(lane, a, c, plain(b, layout, dims, write, NULL));
 }
 
-void hkc_matmul_nn_bf16(hkc_lane *lane, hk_bf16 *c, const hk_bf16 *a, const hk_bf16 *b,
-                        hk_layout layout, hk_matmul_dims dims, hk_write write,
-                        const hk_epilogue *epilogue) {
+extern "C" void hkc_matmul_nn_bf16(struct hkc_lane *lane, hk_bf16 *c, const hk_bf16 *a,
+                                   const hk_bf16 *b, enum hk_layout layout,
+                                   struct hk_matmul_dims dims, enum hk_write write,
+                                   const struct hk_epilogue *epilogue) {
     if (by_library(lane, HKC_NN, true, c, a, b, dims, write)) return;
     product::launch_nn(lane, c, a, plain(b, layout, dims, write, epilogue));
 }
 
-void hkc_matmul_nt_bf16(hkc_lane *lane, hk_bf16 *a, const hk_bf16 *c, const hk_bf16 *b,
-                        hk_layout layout, hk_matmul_dims dims, hk_write write,
-                        const hk_epilogue *epilogue) {
+extern "C" void hkc_matmul_nt_bf16(struct hkc_lane *lane, hk_bf16 *a, const hk_bf16 *c,
+                                   const hk_bf16 *b, enum hk_layout layout,
+                                   struct hk_matmul_dims dims, enum hk_write write,
+                                   const struct hk_epilogue *epilogue) {
     if (by_library(lane, HKC_NT, true, a, c, b, dims, write)) return;
     product::launch_nt(lane, a, c, plain(b, layout, dims, write, epilogue));
 }
 
-void hkc_matmul_tn_bf16(hkc_lane *lane, float *b, const hk_bf16 *a, const hk_bf16 *c,
-                        hk_layout layout, hk_matmul_dims dims, hk_write write) {
+extern "C" void hkc_matmul_tn_bf16(struct hkc_lane *lane, float *b, const hk_bf16 *a,
+                                   const hk_bf16 *c, enum hk_layout layout,
+                                   struct hk_matmul_dims dims, enum hk_write write) {
     if (by_library(lane, HKC_TN, true, b, a, c, dims, write)) return;
     product::launch_tn(lane, a, c, plain(b, layout, dims, write, NULL));
 }

@@ -3,7 +3,7 @@
 //
 // Bytes moved: 4 a token and expert, for the gradient 8; rows that are divided by their sums are read twice, the second
 // time from the caches. Loads of a column wait for nothing, eight are under way: 60 % of the copy bandwidth expected.
-#include "kernels/mean_scores/mean_scores_cuda.h"
+#include "kernels/mean_scores/mean_scores.h"
 
 #include "kernels/cuda/device.h"
 
@@ -96,8 +96,9 @@ __global__ void __launch_bounds__(WARPS *WARP)
 } // namespace
 
 // Sequences are done as many at a time as the lane's scratch has room for their parts.
-void hkc_mean_scores_f32(struct hkc_lane *lane, float *means, const float *scores,
-                         int64_t sequences, int64_t tokens, int64_t experts, enum hk_score score) {
+extern "C" void hkc_mean_scores_f32(struct hkc_lane *lane, float *means, const float *scores,
+                                    int64_t sequences, int64_t tokens, int64_t experts,
+                                    enum hk_score score) {
     if (experts == 0) return;
     assert(experts <= HK_EXPERTS_MAX);
     const int64_t least = (tokens + PARTS_MAX - 1) / PARTS_MAX;
@@ -116,9 +117,9 @@ void hkc_mean_scores_f32(struct hkc_lane *lane, float *means, const float *score
     }
 }
 
-void hkc_mean_scores_grad_f32(struct hkc_lane *lane, float *dscores, const float *dmeans,
-                              const float *scores, int64_t sequences, int64_t tokens,
-                              int64_t experts, enum hk_score score) {
+extern "C" void hkc_mean_scores_grad_f32(struct hkc_lane *lane, float *dscores, const float *dmeans,
+                                         const float *scores, int64_t sequences, int64_t tokens,
+                                         int64_t experts, enum hk_score score) {
     const int64_t rows = sequences * tokens;
     hkc_launch(lane, mean_scores_grad, (unsigned)((rows + WARPS - 1) / WARPS), WARPS * WARP, 0,
                dscores, dmeans, scores, rows, tokens, (int)experts, score);

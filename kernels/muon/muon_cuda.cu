@@ -1,5 +1,6 @@
 // CUDA twin of muon: bound by memory, one pass each.
-#include "kernels/muon/muon_cuda.h"
+// The rule is read when the launcher is called, the targets of `clipped` and `squares` when the kernel runs.
+#include "kernels/muon/muon.h"
 
 #include "kernels/cuda/rows.h"
 
@@ -71,8 +72,8 @@ void launch_blend(hkc_lane *lane, float *x, float a, const float *y, float b, in
 
 } // namespace
 
-void hkc_muon_look_ahead_f32(hkc_lane *lane, float *gradient, float *momentum, int64_t count,
-                             const hk_muon_rule *rule) {
+extern "C" void hkc_muon_look_ahead_f32(struct hkc_lane *lane, float *gradient, float *momentum,
+                                        int64_t count, const struct hk_muon_rule *rule) {
     const bool wide = as_vectors(count, gradient, momentum);
     const int64_t vectors = wide ? count / 4 : count;
     hkc_launch(lane, wide ? look_ahead<4> : look_ahead<1>, blocks_of(vectors, WIDE_THREADS),
@@ -80,21 +81,21 @@ void hkc_muon_look_ahead_f32(hkc_lane *lane, float *gradient, float *momentum, i
                (float)rule->grad_scale, rule->clipped);
 }
 
-void hkc_muon_normalize_f32(hkc_lane *lane, float *x, const double *squares, double eps,
-                            int64_t count) {
+extern "C" void hkc_muon_normalize_f32(struct hkc_lane *lane, float *x, const double *squares,
+                                       double eps, int64_t count) {
     const bool wide = as_vectors(count, x);
     const int64_t vectors = wide ? count / 4 : count;
     hkc_launch(lane, wide ? normalize<4> : normalize<1>, blocks_of(vectors, WIDE_THREADS),
                WIDE_THREADS, 0, x, squares, eps, vectors);
 }
 
-void hkc_muon_blend_f32(hkc_lane *lane, float *x, double factor, const float *y, double more,
-                        int64_t count) {
+extern "C" void hkc_muon_blend_f32(struct hkc_lane *lane, float *x, double factor, const float *y,
+                                   double more, int64_t count) {
     launch_blend(lane, x, (float)factor, y, (float)more, count, NULL);
 }
 
-void hkc_muon_move_f32(hkc_lane *lane, float *value, const float *x, double size, int64_t count,
-                       const hk_muon_rule *rule) {
+extern "C" void hkc_muon_move_f32(struct hkc_lane *lane, float *value, const float *x, double size,
+                                  int64_t count, const struct hk_muon_rule *rule) {
     launch_blend(lane, value, (float)(1 - rule->lr * rule->decay), x, -(float)(rule->lr * size),
                  count, rule->clipped);
 }

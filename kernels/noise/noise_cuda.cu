@@ -2,7 +2,7 @@
 //
 // Bytes moved: 4 an element, written. About 100 instructions a thread and 12 in double: 60 to 80 % of the bandwidth of
 // writes where doubles run at half of the rate of floats.
-#include "kernels/noise/noise_cuda.h"
+#include "kernels/noise/noise.h"
 
 #include "kernels/noise/factors_device.h"
 
@@ -20,7 +20,7 @@ struct uniform {
 
 } // namespace
 
-void hkc_noise_f32(struct hkc_lane *lane, float *y, struct hk_noise noise, int64_t layer,
-                   int64_t sequences, int64_t tokens, int64_t width, double amount) {
+extern "C" void hkc_noise_f32(struct hkc_lane *lane, float *y, struct hk_noise noise, int64_t layer,
+                              int64_t sequences, int64_t tokens, int64_t width, double amount) {
     launch_factors(lane, y, noise, layer, sequences, tokens, width, uniform{amount});
 }

@@ -3,7 +3,9 @@
 //
 // Bytes moved: forward 8 for a float, dx 12, dgain 8 more, of which most come from the second cache behind dx; of bf16
 // half of that.
-#include "kernels/rmsnorm/rmsnorm_cuda.h"
+//
+// Differences from the contract: sums of a row are float; dgain sums rows in an order that depends on m and n.
+#include "kernels/types.h"
 
 #include "kernels/cuda/rows.h"
 
@@ -145,25 +147,27 @@ void backward(hkc_lane *lane, T *dx, float *dgain, const T *dy, const T *x, cons
 
 } // namespace
 
-void hkc_rmsnorm_f32(hkc_lane *lane, float *y, float *rstd, const float *x, const float *gain,
-                     int64_t m, int64_t n, double eps) {
+extern "C" void hkc_rmsnorm_f32(struct hkc_lane *lane, float *y, float *rstd, const float *x,
+                                const float *gain, int64_t m, int64_t n, double eps) {
     forward(lane, y, rstd, x, gain, m, n, (float)eps);
 }
 
-void hkc_rmsnorm_bf16(hkc_lane *lane, hk_bf16 *y, float *rstd, const hk_bf16 *x, const float *gain,
-                      int64_t m, int64_t n, double eps) {
+extern "C" void hkc_rmsnorm_bf16(struct hkc_lane *lane, hk_bf16 *y, float *rstd, const hk_bf16 *x,
+                                 const float *gain, int64_t m, int64_t n, double eps) {
     forward(lane, hkc_values(y), rstd, hkc_values(x), gain, m, n, (float)eps);
 }
 
-void hkc_rmsnorm_grad_f32(hkc_lane *lane, float *dx, float *dgain, const float *dy, const float *x,
-                          const float *rstd, const float *gain, int64_t m, int64_t n,
-                          hk_write dx_write, hk_write dgain_write) {
+extern "C" void hkc_rmsnorm_grad_f32(struct hkc_lane *lane, float *dx, float *dgain,
+                                     const float *dy, const float *x, const float *rstd,
+                                     const float *gain, int64_t m, int64_t n,
+                                     enum hk_write dx_write, enum hk_write dgain_write) {
     backward(lane, dx, dgain, dy, x, rstd, gain, m, n, dx_write, dgain_write);
 }
 
-void hkc_rmsnorm_grad_bf16(hkc_lane *lane, hk_bf16 *dx, float *dgain, const hk_bf16 *dy,
-                           const hk_bf16 *x, const float *rstd, const float *gain, int64_t m,
-                           int64_t n, hk_write dx_write, hk_write dgain_write) {
+extern "C" void hkc_rmsnorm_grad_bf16(struct hkc_lane *lane, hk_bf16 *dx, float *dgain,
+                                      const hk_bf16 *dy, const hk_bf16 *x, const float *rstd,
+                                      const float *gain, int64_t m, int64_t n,
+                                      enum hk_write dx_write, enum hk_write dgain_write) {
     backward(lane, hkc_values(dx), dgain, hkc_values(dy), hkc_values(x), rstd, gain, m, n, dx_write,
              dgain_write);
 }

@@ -1,6 +1,6 @@
 // CUDA twin of rope: a thread for W pairs. Bytes moved: 8 for a float, 4 for a bf16; all heads of a position read the same row of
 // the table, which stays in the cache.
-#include "kernels/rope/rope_cuda.h"
+#include "kernels/rope/rope.h"
 
 #include "kernels/cuda/rows.h"
 
@@ -80,21 +80,24 @@ void launch(hkc_lane *lane, T *y, const T *x, const float *table, hk_rope_dims d
 
 } // namespace
 
-void hkc_rope_f32(hkc_lane *lane, float *y, const float *x, const float *table, hk_rope_dims dims) {
+extern "C" void hkc_rope_f32(struct hkc_lane *lane, float *y, const float *x, const float *table,
+                             struct hk_rope_dims dims) {
     launch(lane, y, x, table, dims, 1, false);
 }
 
-void hkc_rope_bf16(hkc_lane *lane, hk_bf16 *y, const hk_bf16 *x, const float *table,
-                   hk_rope_dims dims) {
+extern "C" void hkc_rope_bf16(struct hkc_lane *lane, hk_bf16 *y, const hk_bf16 *x,
+                              const float *table, struct hk_rope_dims dims) {
     launch(lane, hkc_values(y), hkc_values(x), table, dims, 1, false);
 }
 
-void hkc_rope_grad_f32(hkc_lane *lane, float *dx, const float *dy, const float *table,
-                       hk_rope_dims dims, hk_write write) {
+extern "C" void hkc_rope_grad_f32(struct hkc_lane *lane, float *dx, const float *dy,
+                                  const float *table, struct hk_rope_dims dims,
+                                  enum hk_write write) {
     launch(lane, dx, dy, table, dims, -1, write == HK_ADD);
 }
 
-void hkc_rope_grad_bf16(hkc_lane *lane, hk_bf16 *dx, const hk_bf16 *dy, const float *table,
-                        hk_rope_dims dims, hk_write write) {
+extern "C" void hkc_rope_grad_bf16(struct hkc_lane *lane, hk_bf16 *dx, const hk_bf16 *dy,
+                                   const float *table, struct hk_rope_dims dims,
+                                   enum hk_write write) {
     launch(lane, hkc_values(dx), hkc_values(dy), table, dims, -1, write == HK_ADD);
 }

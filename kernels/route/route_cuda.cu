@@ -3,7 +3,7 @@
 //
 // Bytes moved: 16 a pair and 16 for each expert and tile, a few megabytes at the most: its time is the latency of
 // three launches and of the pairs of a tile, 32 at a time.
-#include "kernels/route/route_cuda.h"
+#include "kernels/route/route.h"
 
 #include "kernels/cuda/scan.h"
 #include "kernels/cuda/warps.h"
@@ -116,8 +116,9 @@ struct cut cut_pairs(int64_t pairs, int64_t experts) {
 
 } // namespace
 
-void hkc_route(struct hkc_lane *lane, int32_t *first, int32_t *pair, int32_t *slot,
-               const int32_t *ids, int64_t tokens, int64_t topk, int64_t experts) {
+// At most 2^30 pairs.
+extern "C" void hkc_route(struct hkc_lane *lane, int32_t *first, int32_t *pair, int32_t *slot,
+                          const int32_t *ids, int64_t tokens, int64_t topk, int64_t experts) {
     const struct cut cut = cut_pairs(tokens * topk, experts);
     int32_t *table = (int32_t *)lane->scratch, *totals = table + (int64_t)cut.buckets * cut.tiles;
     const int64_t bytes = 4 * cut.buckets;

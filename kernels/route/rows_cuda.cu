@@ -5,7 +5,7 @@
 // combine the same, and one more row where it adds. Nothing is computed: 85 % of the copy bandwidth expected for rows of
 // 2 KiB and more, half of it for narrow ones, whose lanes idle. gate_rows moves 12 bytes a row, 4 of them at random.
 #include "kernels/cuda/device.h"
-#include "kernels/route/route_cuda.h"
+#include "kernels/route/route.h"
 
 namespace {
 
@@ -146,34 +146,37 @@ unsigned gate_blocks(int64_t count) {
 
 } // namespace
 
-void hkc_permute_f32(struct hkc_lane *lane, float *rows, const float *x, const int32_t *pair,
-                     int64_t tokens, int64_t topk, int64_t width) {
+extern "C" void hkc_permute_f32(struct hkc_lane *lane, float *rows, const float *x,
+                                const int32_t *pair, int64_t tokens, int64_t topk, int64_t width) {
     choose_permute(lane, rows, x, pair, tokens, topk, width);
 }
 
-void hkc_combine_f32(struct hkc_lane *lane, float *y, const float *rows, const int32_t *slot,
-                     int64_t tokens, int64_t topk, int64_t width, enum hk_write write) {
+extern "C" void hkc_combine_f32(struct hkc_lane *lane, float *y, const float *rows,
+                                const int32_t *slot, int64_t tokens, int64_t topk, int64_t width,
+                                enum hk_write write) {
     choose_combine(lane, y, rows, slot, tokens, topk, width, write);
 }
 
-void hkc_permute_bf16(struct hkc_lane *lane, hk_bf16 *rows, const hk_bf16 *x, const int32_t *pair,
-                      int64_t tokens, int64_t topk, int64_t width) {
+extern "C" void hkc_permute_bf16(struct hkc_lane *lane, hk_bf16 *rows, const hk_bf16 *x,
+                                 const int32_t *pair, int64_t tokens, int64_t topk, int64_t width) {
     choose_permute(lane, (__nv_bfloat16 *)rows, (const __nv_bfloat16 *)x, pair, tokens, topk,
                    width);
 }
 
-void hkc_combine_bf16(struct hkc_lane *lane, hk_bf16 *y, const hk_bf16 *rows, const int32_t *slot,
-                      int64_t tokens, int64_t topk, int64_t width, enum hk_write write) {
+// Sums are float and rounded once, when they are written.
+extern "C" void hkc_combine_bf16(struct hkc_lane *lane, hk_bf16 *y, const hk_bf16 *rows,
+                                 const int32_t *slot, int64_t tokens, int64_t topk, int64_t width,
+                                 enum hk_write write) {
     choose_combine(lane, (__nv_bfloat16 *)y, (const __nv_bfloat16 *)rows, slot, tokens, topk, width,
                    write);
 }
 
-void hkc_gate_rows_f32(struct hkc_lane *lane, float *g, const float *weights, const int32_t *pair,
-                       int64_t count) {
+extern "C" void hkc_gate_rows_f32(struct hkc_lane *lane, float *g, const float *weights,
+                                  const int32_t *pair, int64_t count) {
     hkc_launch(lane, gate_rows, gate_blocks(count), GATE_BLOCK, 0, g, weights, pair, count);
 }
 
-void hkc_gate_rows_grad_f32(struct hkc_lane *lane, float *dweights, const float *dg,
-                            const int32_t *slot, int64_t count) {
+extern "C" void hkc_gate_rows_grad_f32(struct hkc_lane *lane, float *dweights, const float *dg,
+                                       const int32_t *slot, int64_t count) {
     hkc_launch(lane, gate_rows_grad, gate_blocks(count), GATE_BLOCK, 0, dweights, dg, slot, count);
 }

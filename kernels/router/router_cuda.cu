@@ -3,7 +3,7 @@
 // Bytes moved: 8 a token and expert (logits in, scores out) and 8 a choice. For 128 experts and 8 choices about 600
 // instructions a warp come to that, most of them in the choice: 25 to 40 % of the copy bandwidth for many tokens; for
 // a few hundred of them the time is two launches and the latency of one pass.
-#include "kernels/router/router_cuda.h"
+#include "kernels/router/router.h"
 
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/warps.h"
@@ -312,9 +312,10 @@ void check(const struct hk_router_rule &rule) {
 
 } // namespace
 
-void hkc_router_f32(struct hkc_lane *lane, float *scores, float *weights, int32_t *ids,
-                    int32_t *loads, const float *logits, const float *bias, const int32_t *forced,
-                    int32_t *record, int64_t tokens, struct hk_router_rule rule) {
+extern "C" void hkc_router_f32(struct hkc_lane *lane, float *scores, float *weights, int32_t *ids,
+                               int32_t *loads, const float *logits, const float *bias,
+                               const int32_t *forced, int32_t *record, int64_t tokens,
+                               struct hk_router_rule rule) {
     constexpr int clear_block = 128, blocks_of_multiprocessor = 8;
     check(rule);
     const int64_t count_bytes = 4 * rule.experts, token_bytes = 4 * words_of(rule);
@@ -328,9 +329,10 @@ void hkc_router_f32(struct hkc_lane *lane, float *scores, float *weights, int32_
                weights, ids, loads, logits, bias, forced, record, tokens, rule);
 }
 
-void hkc_router_grad_f32(struct hkc_lane *lane, float *dlogits, const float *dweights,
-                         const float *dscores, const float *scores, const float *weights,
-                         const int32_t *ids, int64_t tokens, struct hk_router_rule rule) {
+extern "C" void hkc_router_grad_f32(struct hkc_lane *lane, float *dlogits, const float *dweights,
+                                    const float *dscores, const float *scores, const float *weights,
+                                    const int32_t *ids, int64_t tokens,
+                                    struct hk_router_rule rule) {
     check(rule);
     const int64_t bytes = 4 * rule.experts;
     const int warps = hkc_warps(bytes, 0, WARPS_MAX);

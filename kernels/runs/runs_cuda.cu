@@ -1,6 +1,6 @@
 // CUDA twin of runs. Blocks of PIECES share a run; each of them counts what the runs before it have in the window, to find
 // where its own numbers go. So the runs are read twice for each of them: a thousand of them in a few microseconds.
-#include "kernels/runs/runs_cuda.h"
+#include "kernels/runs/runs.h"
 
 #include "kernels/cuda/rows.h"
 
@@ -42,14 +42,15 @@ __global__ void __launch_bounds__(THREADS)
 
 } // namespace
 
-void hkc_list_runs(hkc_lane *lane, int32_t *number, int32_t *mapped, const int32_t *map,
-                   const hk_run *run, int64_t runs, int64_t begin, int64_t end, int64_t origin) {
+extern "C" void hkc_list_runs(struct hkc_lane *lane, int32_t *number, int32_t *mapped,
+                              const int32_t *map, const struct hk_run *run, int64_t runs,
+                              int64_t begin, int64_t end, int64_t origin) {
     hkc_launch(lane, list_runs, dim3((unsigned)runs, PIECES), THREADS, THREADS / 32 * sizeof(int),
                number, mapped, map, run, begin, end, origin);
 }
 
-void hkc_clip_starts(hkc_lane *lane, int32_t *first, const int32_t *start, int64_t count,
-                     int64_t begin, int64_t end) {
+extern "C" void hkc_clip_starts(struct hkc_lane *lane, int32_t *first, const int32_t *start,
+                                int64_t count, int64_t begin, int64_t end) {
     hkc_launch(lane, clip_starts, blocks_of(count, THREADS), THREADS, 0, first, start, (int)count,
                begin, end);
 }

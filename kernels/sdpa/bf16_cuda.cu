@@ -9,7 +9,7 @@
 
 #include "kernels/sdpa/hopper.h"
 #include "kernels/sdpa/matrix_device.h"
-#include "kernels/sdpa/sdpa_cuda.h"
+#include "kernels/sdpa/sdpa.h"
 
 namespace {
 
@@ -450,8 +450,9 @@ template <int C> void backward(hkc_lane *lane, hk_bf16 *dq, hk_bf16 *dk, hk_bf16
 
 } // namespace
 
-void hkc_sdpa_bf16(hkc_lane *lane, hk_bf16 *out, float *lse, const hk_bf16 *q, const hk_bf16 *k,
-                   const hk_bf16 *v, const float *sinks, hk_sdpa_dims dims) {
+extern "C" void hkc_sdpa_bf16(struct hkc_lane *lane, hk_bf16 *out, float *lse, const hk_bf16 *q,
+                              const hk_bf16 *k, const hk_bf16 *v, const float *sinks,
+                              struct hk_sdpa_dims dims) {
     if (by_warpgroups(lane, dims)) {
         return forward_by_warpgroups(lane, hkc_values(out), lse, hkc_values(q), hkc_values(k),
                                      hkc_values(v), sinks, dims);
@@ -461,9 +462,10 @@ void hkc_sdpa_bf16(hkc_lane *lane, hk_bf16 *out, float *lse, const hk_bf16 *q, c
     forward<2>(lane, out, lse, sinks, x);
 }
 
-void hkc_sdpa_grad_bf16(hkc_lane *lane, hk_bf16 *dq, hk_bf16 *dk, hk_bf16 *dv, const hk_bf16 *dout,
-                        const hk_bf16 *q, const hk_bf16 *k, const hk_bf16 *v, const hk_bf16 *out,
-                        const float *lse, hk_sdpa_dims dims) {
+extern "C" void hkc_sdpa_grad_bf16(struct hkc_lane *lane, hk_bf16 *dq, hk_bf16 *dk, hk_bf16 *dv,
+                                   const hk_bf16 *dout, const hk_bf16 *q, const hk_bf16 *k,
+                                   const hk_bf16 *v, const hk_bf16 *out, const float *lse,
+                                   struct hk_sdpa_dims dims) {
     const gradient x = {case_of(q, k, v, dims), hkc_values(dout), lse,
                         launch_deltas(lane, hkc_values(dout), hkc_values(out), dims)};
     if (by_warpgroups(lane, dims)) {

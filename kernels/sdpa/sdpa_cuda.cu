@@ -2,7 +2,10 @@
 // 64 keys of a group, whose queries it takes head after head. dq, dk and dv are three kernels: each sums in one fixed
 // order, and recomputes the weights. The bound: 4 numbers read from shared memory for 8 multiply-adds, which allows
 // about a third of the peak.
-#include "kernels/sdpa/sdpa_cuda.h"
+//
+// Differences from the contract, of both types: blocks have 32 keys; batch * heads * positions is at most
+// HKC_SCRATCH / 4 for gradients, widths are at most 384.
+#include "kernels/sdpa/sdpa.h"
 
 #include <math.h>
 
@@ -230,13 +233,14 @@ void backward(hkc_lane *lane, float *dq, float *dk, float *dv, const float *dout
 
 } // namespace
 
-void hkc_sdpa_f32(hkc_lane *lane, float *out, float *lse, const float *q, const float *k,
-                  const float *v, const float *sinks, hk_sdpa_dims dims) {
+extern "C" void hkc_sdpa_f32(struct hkc_lane *lane, float *out, float *lse, const float *q,
+                             const float *k, const float *v, const float *sinks,
+                             struct hk_sdpa_dims dims) {
     forward(lane, out, lse, q, k, v, sinks, dims);
 }
 
-void hkc_sdpa_grad_f32(hkc_lane *lane, float *dq, float *dk, float *dv, const float *dout,
-                       const float *q, const float *k, const float *v, const float *out,
-                       const float *lse, hk_sdpa_dims dims) {
+extern "C" void hkc_sdpa_grad_f32(struct hkc_lane *lane, float *dq, float *dk, float *dv,
+                                  const float *dout, const float *q, const float *k, const float *v,
+                                  const float *out, const float *lse, struct hk_sdpa_dims dims) {
     backward(lane, dq, dk, dv, dout, q, k, v, out, lse, dims);
 }

@@ -1,5 +1,5 @@
 // CUDA twin of select_bias: a thread for each count, a block for each layer's biases.
-#include "kernels/select_bias/select_bias_cuda.h"
+#include "kernels/select_bias/select_bias.h"
 
 #include "kernels/clip/clip.h"
 #include "kernels/cuda/loop.h"
@@ -36,15 +36,17 @@ __global__ void __launch_bounds__(WIDE_THREADS)
 
 } // namespace
 
-void hkc_add_counts(hkc_lane *lane, int64_t *counts, const int32_t *loads, int64_t layers,
-                    int64_t experts, int64_t stride, hk_write write) {
+extern "C" void hkc_add_counts(struct hkc_lane *lane, int64_t *counts, const int32_t *loads,
+                               int64_t layers, int64_t experts, int64_t stride,
+                               enum hk_write write) {
     const int64_t count = layers * experts;
     hkc_launch_loop(lane, add_counts, count, counts, loads, count, experts, stride,
                     write == HK_ADD);
 }
 
-void hkc_select_bias_f32(hkc_lane *lane, float *bias, const int64_t *counts, int64_t layers,
-                         int64_t experts, int64_t stride, double rate, const hk_clipped *clipped) {
+extern "C" void hkc_select_bias_f32(struct hkc_lane *lane, float *bias, const int64_t *counts,
+                                    int64_t layers, int64_t experts, int64_t stride, double rate,
+                                    const struct hk_clipped *clipped) {
     hkc_launch(lane, select_bias, (unsigned)layers, WIDE_THREADS,
                WIDE_THREADS / 32 * sizeof(double), bias, counts, experts, stride, rate, clipped);
 }

@@ -1,6 +1,7 @@
 // CUDA twin of sinks: a block for each head, a warp of it for each row in turn. Bytes moved: 8 for a float of out, half
 // of that of bf16; as many blocks as heads leave a large device half idle, of a step that attention takes.
-#include "kernels/sinks/sinks_cuda.h"
+// Differences from the contract: a warp sums every 16th row, then their sums are added, in float.
+#include "kernels/sinks/sinks.h"
 
 #include "kernels/cuda/device.h"
 
@@ -45,15 +46,17 @@ void backward(hkc_lane *lane, float *dsinks, const T *dout, const T *out, const 
 
 } // namespace
 
-void hkc_sinks_grad_f32(hkc_lane *lane, float *dsinks, const float *dout, const float *out,
-                        const float *lse, const float *sinks, int64_t batch, int64_t positions,
-                        int64_t heads, int64_t width, hk_write write) {
+extern "C" void hkc_sinks_grad_f32(struct hkc_lane *lane, float *dsinks, const float *dout,
+                                   const float *out, const float *lse, const float *sinks,
+                                   int64_t batch, int64_t positions, int64_t heads, int64_t width,
+                                   enum hk_write write) {
     backward(lane, dsinks, dout, out, lse, sinks, batch, positions, heads, width, write);
 }
 
-void hkc_sinks_grad_bf16(hkc_lane *lane, float *dsinks, const hk_bf16 *dout, const hk_bf16 *out,
-                         const float *lse, const float *sinks, int64_t batch, int64_t positions,
-                         int64_t heads, int64_t width, hk_write write) {
+extern "C" void hkc_sinks_grad_bf16(struct hkc_lane *lane, float *dsinks, const hk_bf16 *dout,
+                                    const hk_bf16 *out, const float *lse, const float *sinks,
+                                    int64_t batch, int64_t positions, int64_t heads, int64_t width,
+                                    enum hk_write write) {
     backward(lane, dsinks, hkc_values(dout), hkc_values(out), lse, sinks, batch, positions, heads,
              width, write);
 }

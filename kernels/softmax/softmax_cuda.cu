@@ -2,7 +2,9 @@
 // have read of it in registers, the rest of a long row is read three times, out of the second cache.
 //
 // Bytes moved: forward 8 for a float, backward 12; of bf16 half of that.
-#include "kernels/softmax/softmax_cuda.h"
+//
+// Differences from the contract: sums of a row are float.
+#include "kernels/types.h"
 
 #include <math.h>
 
@@ -118,20 +120,22 @@ void backward(hkc_lane *lane, T *da, const T *dr, const T *r, int64_t m, int64_t
 
 } // namespace
 
-void hkc_softmax_f32(hkc_lane *lane, float *r, const float *a, int64_t m, int64_t n) {
+extern "C" void hkc_softmax_f32(struct hkc_lane *lane, float *r, const float *a, int64_t m,
+                                int64_t n) {
     forward(lane, r, a, m, n);
 }
 
-void hkc_softmax_bf16(hkc_lane *lane, hk_bf16 *r, const hk_bf16 *a, int64_t m, int64_t n) {
+extern "C" void hkc_softmax_bf16(struct hkc_lane *lane, hk_bf16 *r, const hk_bf16 *a, int64_t m,
+                                 int64_t n) {
     forward(lane, hkc_values(r), hkc_values(a), m, n);
 }
 
-void hkc_softmax_grad_f32(hkc_lane *lane, float *da, const float *dr, const float *r, int64_t m,
-                          int64_t n, hk_write write) {
+extern "C" void hkc_softmax_grad_f32(struct hkc_lane *lane, float *da, const float *dr,
+                                     const float *r, int64_t m, int64_t n, enum hk_write write) {
     backward(lane, da, dr, r, m, n, write);
 }
 
-void hkc_softmax_grad_bf16(hkc_lane *lane, hk_bf16 *da, const hk_bf16 *dr, const hk_bf16 *r,
-                           int64_t m, int64_t n, hk_write write) {
+extern "C" void hkc_softmax_grad_bf16(struct hkc_lane *lane, hk_bf16 *da, const hk_bf16 *dr,
+                                      const hk_bf16 *r, int64_t m, int64_t n, enum hk_write write) {
     backward(lane, hkc_values(da), hkc_values(dr), hkc_values(r), m, n, write);
 }

@@ -1,6 +1,7 @@
 // CUDA twin of spread. How many rows there are is known to the device only: as many blocks as it has room for walk
 // over them. Bytes moved: 4 for a float, 8 where it is added to; of bf16 half of that.
-#include "kernels/spread/spread_cuda.h"
+// Differences from the contract: rows of an expert are summed in an order that depends on their number.
+#include "kernels/spread/spread.h"
 
 #include "kernels/cuda/rows.h"
 
@@ -73,22 +74,26 @@ void backward(hkc_lane *lane, float *const *chunk, int64_t offset, const T *dy,
 
 } // namespace
 
-void hkc_spread_f32(hkc_lane *lane, float *y, const float *const *chunk, int64_t offset,
-                    const int32_t *first, int64_t experts, int64_t n, hk_write write) {
+extern "C" void hkc_spread_f32(struct hkc_lane *lane, float *y, const float *const *chunk,
+                               int64_t offset, const int32_t *first, int64_t experts, int64_t n,
+                               enum hk_write write) {
     forward(lane, y, chunk, offset, first, experts, n, write == HK_ADD);
 }
 
-void hkc_spread_bf16(hkc_lane *lane, hk_bf16 *y, const float *const *chunk, int64_t offset,
-                     const int32_t *first, int64_t experts, int64_t n, hk_write write) {
+extern "C" void hkc_spread_bf16(struct hkc_lane *lane, hk_bf16 *y, const float *const *chunk,
+                                int64_t offset, const int32_t *first, int64_t experts, int64_t n,
+                                enum hk_write write) {
     forward(lane, hkc_values(y), chunk, offset, first, experts, n, write == HK_ADD);
 }
 
-void hkc_spread_grad_f32(hkc_lane *lane, float *const *chunk, int64_t offset, const float *dy,
-                         const int32_t *first, int64_t experts, int64_t n, hk_write write) {
+extern "C" void hkc_spread_grad_f32(struct hkc_lane *lane, float *const *chunk, int64_t offset,
+                                    const float *dy, const int32_t *first, int64_t experts,
+                                    int64_t n, enum hk_write write) {
     backward(lane, chunk, offset, dy, first, experts, n, write == HK_ADD);
 }
 
-void hkc_spread_grad_bf16(hkc_lane *lane, float *const *chunk, int64_t offset, const hk_bf16 *dy,
-                          const int32_t *first, int64_t experts, int64_t n, hk_write write) {
+extern "C" void hkc_spread_grad_bf16(struct hkc_lane *lane, float *const *chunk, int64_t offset,
+                                     const hk_bf16 *dy, const int32_t *first, int64_t experts,
+                                     int64_t n, enum hk_write write) {
     backward(lane, chunk, offset, hkc_values(dy), first, experts, n, write == HK_ADD);
 }

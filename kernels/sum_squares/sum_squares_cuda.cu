@@ -1,6 +1,8 @@
 // CUDA twin of sum_squares: parts side by side, cut by count alone, then their sum; of many arrays at once. Bytes moved: 4 for
 // a value.
-#include "kernels/sum_squares/sum_squares_cuda.h"
+// It takes `arrays` of `count` values each, one behind the other, whose sums are stored at sum[0], sum[1], ..., on the
+// device: each is what it would be alone.
+#include "kernels/sum_squares/sum_squares.h"
 
 #include "kernels/cuda/rows.h"
 
@@ -54,8 +56,8 @@ void launch(hkc_lane *lane, double *sum, const float *x, int64_t count, int64_t 
 
 } // namespace
 
-void hkc_sum_squares_f32(hkc_lane *lane, double *sum, const float *x, int64_t count,
-                         int64_t arrays) {
+extern "C" void hkc_sum_squares_f32(struct hkc_lane *lane, double *sum, const float *x,
+                                    int64_t count, int64_t arrays) {
     int64_t part = PART_LEAST;
     while (blocks_of(count, part) > PARTS) part *= 2;
     for (int64_t first = 0; first < arrays; first += ARRAYS) {

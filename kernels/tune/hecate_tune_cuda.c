@@ -11,7 +11,7 @@
 
 #include "files/files.h"
 #include "kernels/cuda/choices.h"
-#include "kernels/matmul/matmul_cuda.h"
+#include "kernels/launchers.h"
 #include "kernels/tune/help.h"
 
 enum { WIDTHS = 5, HEIGHTS = 3, ROUNDS = 10, ROUNDS_MAX = 1000, WIDTH = 8192, WIDTH_MIN = 16 };

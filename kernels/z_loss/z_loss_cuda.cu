@@ -3,7 +3,7 @@
 //
 // Bytes moved: 4 a token and expert, for the gradient 8, 12 where it adds; rows are read twice, the second time from the
 // first-level cache. For 128 experts about 20 instructions an element: 60 % of the copy bandwidth expected.
-#include "kernels/z_loss/z_loss_cuda.h"
+#include "kernels/z_loss/z_loss.h"
 
 #include "kernels/cuda/device.h"
 #include "kernels/scalar.h"
@@ -63,8 +63,8 @@ unsigned blocks_of(int64_t warps) {
 
 } // namespace
 
-void hkc_z_loss_f32(struct hkc_lane *lane, float *loss, const float *logits, int64_t tokens,
-                    int64_t experts, double coef) {
+extern "C" void hkc_z_loss_f32(struct hkc_lane *lane, float *loss, const float *logits,
+                               int64_t tokens, int64_t experts, double coef) {
     const int warps = tokens < WARPS_MAX ? (int)tokens : WARPS_MAX;
     double *partial = (double *)lane->scratch;
     hkc_launch(lane, sum_squares, blocks_of(warps), WARPS * WARP, 0, partial, logits, tokens,
@@ -73,9 +73,9 @@ void hkc_z_loss_f32(struct hkc_lane *lane, float *loss, const float *logits, int
                tokens > 0 ? coef / (double)tokens : 0.0);
 }
 
-void hkc_z_loss_grad_f32(struct hkc_lane *lane, float *dlogits, const float *dloss,
-                         const float *logits, int64_t tokens, int64_t experts, double coef,
-                         enum hk_write write) {
+extern "C" void hkc_z_loss_grad_f32(struct hkc_lane *lane, float *dlogits, const float *dloss,
+                                    const float *logits, int64_t tokens, int64_t experts,
+                                    double coef, enum hk_write write) {
     hkc_launch(lane, z_loss_grad, blocks_of(tokens), WARPS * WARP, 0, dlogits, dloss, logits,
                tokens, (int)experts, coef, write);
 }

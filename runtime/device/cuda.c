@@ -11,21 +11,10 @@
 #define HAVE_NVTX
 #endif
 
-#include "kernels/adamw/adamw_cuda.h"
-#include "kernels/bf16/bf16_cuda.h"
-#include "kernels/clip/clip_cuda.h"
-#include "kernels/copy_rows/copy_rows_cuda.h"
 #include "kernels/cpu/observe.h"
 #include "kernels/cuda/library.h"
 #include "kernels/cuda/store.h"
-#include "kernels/fractions/fractions_cuda.h"
-#include "kernels/limit/limit_cuda.h"
-#include "kernels/matmul/matmul_cuda.h"
-#include "kernels/muon/muon_cuda.h"
-#include "kernels/route/route_cuda.h"
-#include "kernels/runs/runs_cuda.h"
-#include "kernels/select_bias/select_bias_cuda.h"
-#include "kernels/sum_squares/sum_squares_cuda.h"
+#include "kernels/launchers.h"
 #include "runtime/device/device.h"
 #include "runtime/device/gpu.h"
 #include "runtime/device/pages.h"

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "kernels/add/add_cuda.h"
+#include "kernels/launchers.h"
 #include "runtime/net/backend.h"
 #include "runtime/net/ipc.h"
 

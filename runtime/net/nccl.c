@@ -25,8 +25,8 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
-#include "kernels/add/add_cuda.h"
 #include "kernels/cpu/observe.h"
+#include "kernels/launchers.h"
 #include "runtime/base/error.h"
 #include "runtime/device/device.h"
 #include "runtime/net/backend.h"

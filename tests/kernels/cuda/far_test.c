@@ -5,21 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "kernels/adamw/adamw_cuda.h"
-#include "kernels/bf16/bf16_cuda.h"
-#include "kernels/cross_entropy/cross_entropy_cuda.h"
-#include "kernels/gather/gather_cuda.h"
-#include "kernels/gathered/gathered_cuda.h"
-#include "kernels/grouped/grouped_cuda.h"
-#include "kernels/layernorm/layernorm_cuda.h"
-#include "kernels/matmul/matmul_cuda.h"
-#include "kernels/rmsnorm/rmsnorm_cuda.h"
-#include "kernels/rope/rope_cuda.h"
-#include "kernels/route/route_cuda.h"
-#include "kernels/router/router_cuda.h"
-#include "kernels/sdpa/sdpa_cuda.h"
-#include "kernels/softmax/softmax_cuda.h"
-#include "kernels/sum/sum_cuda.h"
+#include "kernels/launchers.h"
 #include "tests/kernels/kernel_case.h"
 
 void simt_sample(unsigned first, unsigned last) __attribute__((weak)); // The emulator's.

@@ -1,9 +1,7 @@
 // Products that gather rows as they load them, against the same products of rows that permute has gathered: the
 // same bits. Those of grouped.h are checked by grouped_test.c and products_bf16_test.c.
-#include "kernels/gathered/gathered_cuda.h"
-
 #include "kernels/bf16.h"
-#include "kernels/grouped/grouped_cuda.h"
+#include "kernels/launchers.h"
 #include "tests/kernels/kernel_case.h"
 
 enum { experts = 6, picks = 3, offset = 8 };

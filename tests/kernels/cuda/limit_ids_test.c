@@ -1,6 +1,5 @@
 // The chosen experts that a limit leaves.
-#include "kernels/limit/limit_cuda.h"
-
+#include "kernels/launchers.h"
 #include "tests/kernels/kernel_case.h"
 
 static void what_has_no_row_has_no_expert(void **state) {

@@ -3,8 +3,7 @@
 //
 // Bound: products of bf16 numbers are exact in float, so only additions round (matmul_test.c), and the
 // result once more where it is bf16: half a unit in the last of 8 bits.
-#include "kernels/grouped/grouped_cuda.h"
-#include "kernels/matmul/matmul_cuda.h"
+#include "kernels/launchers.h"
 #include "tests/kernels/kernel_case.h"
 
 #define HK_BF16(name, ...) (hkc_##name##_bf16(test_lane(), __VA_ARGS__), test_join(#name))

@@ -1,5 +1,5 @@
 // Rows of bf16 values, which only CUDA has: moved exactly, summed in float and rounded once.
-#include "kernels/route/route_cuda.h"
+#include "kernels/launchers.h"
 #include "tests/kernels/kernel_case.h"
 
 enum { tokens = 45, topk = 3, pairs = tokens * topk, experts = 9 };

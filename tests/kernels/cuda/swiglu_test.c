@@ -2,11 +2,8 @@
 //
 // Bound of r: silu is within 4 units of the last place (kernels/scalar.h), two products round once each, and r once more
 // where it is kept as bf16.
-#include "kernels/swiglu/swiglu_cuda.h"
-
 #include "kernels/bf16.h"
-#include "kernels/gathered/gathered_cuda.h"
-#include "kernels/grouped/grouped_cuda.h"
+#include "kernels/launchers.h"
 #include "tests/kernels/kernel_case.h"
 
 enum { experts = 6, picks = 3, offset = 8, padding = 16 };

@@ -3,19 +3,7 @@
 #ifndef HECATE_TESTS_KERNELS_CUDA_VALUES_H
 #define HECATE_TESTS_KERNELS_CUDA_VALUES_H
 
-#include "kernels/cross_entropy/cross_entropy_cuda.h"
-#include "kernels/distill/distill_cuda.h"
-#include "kernels/gather/gather_cuda.h"
-#include "kernels/layernorm/layernorm_cuda.h"
-#include "kernels/linear_cross_entropy/linear_cross_entropy_cuda.h"
-#include "kernels/matmul/matmul_cuda.h"
-#include "kernels/rmsnorm/rmsnorm_cuda.h"
-#include "kernels/rope/rope_cuda.h"
-#include "kernels/sdpa/sdpa_cuda.h"
-#include "kernels/sinks/sinks_cuda.h"
-#include "kernels/softmax/softmax_cuda.h"
-#include "kernels/spread/spread_cuda.h"
-#include "kernels/sum/sum_cuda.h"
+#include "kernels/launchers.h"
 #include "tests/kernels/kernel_case.h"
 
 // `count` values as bf16 until the end of the call; for the same array the same one. Those of test_stored are floats
