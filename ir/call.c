@@ -82,8 +82,7 @@ static bool check_sizes(MlirOperation op, const struct hec_choice *choice) {
         if (hec_call_size(op, choice->size[i].name, &dims) &&
             hec_same_dims(&dims, &choice->size[i].dims))
             continue;
-        hec_ir_error(op, "the size '%s' is not that of its operands", choice->size[i].name);
-        return false;
+        return hec_ir_error(op, "the size '%s' is not that of its operands", choice->size[i].name);
     }
     return true;
 }
@@ -104,14 +103,11 @@ static bool check_operation(MlirOperation op, const struct hec_kernel *kernel) {
 
 static bool check_onto(MlirOperation op, const struct hec_call *call) {
     if (mlirValueIsNull(call->onto)) return true;
-    if (!(hec_op_traits(op)->adds & 1)) {
-        hec_ir_error(op, "this kernel cannot add to an operand");
-        return false;
-    }
+    if (!(hec_op_traits(op)->adds & 1))
+        return hec_ir_error(op, "this kernel cannot add to an operand");
     if (mlirTypeEqual(mlirValueGetType(call->onto), mlirValueGetType(hec_result(op, 0))))
         return true;
-    hec_ir_error(op, "the summand has another type than the result");
-    return false;
+    return hec_ir_error(op, "the summand has another type than the result");
 }
 
 static bool check_layout(MlirOperation op) {
@@ -138,15 +134,12 @@ static bool verify(MlirOperation op) {
     const struct hec_op_row *row = hec_op_row(kernel->computes);
     const struct hec_call call = hec_call_of(op);
     if (call.results < 1 || !hec_fits_signature(row->operands, call.operands) ||
-        !hec_fits_signature(row->results, call.results)) {
-        hec_ir_error(op, "has not the operands and results of %s", row->name);
-        return false;
-    }
+        !hec_fits_signature(row->results, call.results))
+        return hec_ir_error(op, "has not the operands and results of %s", row->name);
     struct hec_word word;
     for (const char *at = row->attributes; (at = hec_next_word(at, &word));) {
         if (word.repeat || hec_has_attr(op, word.name)) continue;
-        hec_ir_error(op, "has no attribute '%s'", word.name);
-        return false;
+        return hec_ir_error(op, "has no attribute '%s'", word.name);
     }
     return check_operation(op, kernel) && check_onto(op, &call) && check_layout(op) &&
            hec_verify_block(op);

@@ -109,8 +109,7 @@ static bool has_bf16(MlirOperation op) {
 }
 
 static bool refuse(MlirOperation op) {
-    hec_ir_error(op, "has operands or results of bf16 where it takes f32");
-    return false;
+    return hec_ir_error(op, "has operands or results of bf16 where it takes f32");
 }
 
 // Products have rules of their own (contract.c, head_loss.c).
@@ -121,8 +120,7 @@ static bool check_kernel(MlirOperation op, const struct hec_kernel *kernel, bool
     if (!product && (counts.unlisted > 0 || (counts.bf16 > 0 && !(all && keeps))))
         return refuse(op);
     if (!keeps || !hec_op_is(op, HEC_OP_call) || !hec_any_rounds(op) || all) return true;
-    hec_ir_error(op, "not yet: a kernel of this target that rounds what it reads");
-    return false;
+    return hec_ir_error(op, "not yet: a kernel of this target that rounds what it reads");
 }
 
 // The operand that a call adds to has its result's type. The region's arguments follow a loop's rule.
@@ -137,9 +135,9 @@ static bool check_region(MlirOperation op, bool keeps) {
 }
 
 static bool refuse_rows(MlirOperation op) {
-    hec_ir_error(op, "rows of a set are all of bf16 where the target keeps them so, or none is; "
-                     "weights are of f32");
-    return false;
+    return hec_ir_error(op,
+                        "rows of a set are all of bf16 where the target keeps them so, or none is; "
+                        "weights are of f32");
 }
 
 // As the set's first dispatch reads them.

@@ -40,14 +40,11 @@ static bool check_attribute(MlirOperation op, const struct hec_op_row *row,
                             MlirNamedAttribute attribute) {
     const MlirStringRef name = mlirIdentifierStr(attribute.name);
     struct hec_word word;
-    if (!hec_find_word(row->attributes, name, &word) && !find_implied(op, row, name, &word)) {
-        hec_ir_error(op, "unknown attribute '%.*s'", (int)name.length, name.data);
-        return false;
-    }
+    if (!hec_find_word(row->attributes, name, &word) && !find_implied(op, row, name, &word))
+        return hec_ir_error(op, "unknown attribute '%.*s'", (int)name.length, name.data);
     const struct hec_kind *kind = hec_kind_of(word.kind);
     if (!kind || kind->is(attribute.attribute)) return true; // MLIR checks the sizes of groups.
-    hec_ir_error(op, "attribute '%.*s' must be %s", (int)name.length, name.data, kind->text);
-    return false;
+    return hec_ir_error(op, "attribute '%.*s' must be %s", (int)name.length, name.data, kind->text);
 }
 
 // hecate.NAME of the module, as module.def has it; attributes of others' dialects pass.
@@ -64,12 +61,10 @@ static bool check_module_attribute(MlirOperation module, MlirNamedAttribute attr
         if (!mlirStringRefEqual(name, HEC_STR(known[i].name))) continue;
         const struct hec_kind *kind = hec_kind_of(known[i].kind);
         if (kind->is(attribute.attribute)) return true;
-        hec_ir_error(module, "attribute '%s' must be %s", known[i].name, kind->text);
-        return false;
+        return hec_ir_error(module, "attribute '%s' must be %s", known[i].name, kind->text);
     }
     if (name.length < 7 || memcmp(name.data, "hecate.", 7) != 0) return true;
-    hec_ir_error(module, "unknown attribute '%.*s'", (int)name.length, name.data);
-    return false;
+    return hec_ir_error(module, "unknown attribute '%.*s'", (int)name.length, name.data);
 }
 
 static bool check_attributes(MlirOperation op) {
@@ -77,10 +72,7 @@ static bool check_attributes(MlirOperation op) {
     const struct hec_op_row *row = hec_op_row(id);
     bool sound = hec_unit_verify(op);
     if (id == HEC_OP_OTHER) return sound; // Passes refuse it.
-    if (id == HEC_OP_call && !hec_kernel_of(op)) {
-        hec_ir_error(op, "there is no such kernel");
-        return false;
-    }
+    if (id == HEC_OP_call && !hec_kernel_of(op)) return hec_ir_error(op, "there is no such kernel");
     for (intptr_t i = 0; i < mlirOperationGetNumAttributes(op); i++) {
         const MlirNamedAttribute attribute = mlirOperationGetAttribute(op, i);
         sound &= id == HEC_OP_MODULE ? check_module_attribute(op, attribute)
@@ -91,29 +83,21 @@ static bool check_attributes(MlirOperation op) {
 
 static bool check_type(MlirOperation op, const char *what, int index, MlirType type) {
     if (!mlirTypeIsARankedTensor(type)) return true;
-    if (mlirShapedTypeGetRank(type) > HEC_IR_RANK_MAX) {
-        hec_ir_error(op, "%s %d has more than %d dimensions", what, index, HEC_IR_RANK_MAX);
-        return false;
-    }
-    if (!mlirShapedTypeHasStaticShape(type)) {
-        hec_ir_error(op, "%s %d has a dimension without a size", what, index);
-        return false;
-    }
-    if (!hec_type_is_sized(type)) {
-        hec_ir_error(op, "%s %d is %s: too large, or empty", what, index, hec_type_text(type).text);
-        return false;
-    }
+    if (mlirShapedTypeGetRank(type) > HEC_IR_RANK_MAX)
+        return hec_ir_error(op, "%s %d has more than %d dimensions", what, index, HEC_IR_RANK_MAX);
+    if (!mlirShapedTypeHasStaticShape(type))
+        return hec_ir_error(op, "%s %d has a dimension without a size", what, index);
+    if (!hec_type_is_sized(type))
+        return hec_ir_error(op, "%s %d is %s: too large, or empty", what, index,
+                            hec_type_text(type).text);
     const struct hec_tensor t = hec_tensor_of(type);
     for (int i = 0; i < t.rank; i++) {
-        if (mlirStringRefEqual(t.dim[i], HEC_STR("?"))) {
-            hec_ir_error(op, "%s %d has no dimension names", what, index);
-            return false;
-        }
+        if (mlirStringRefEqual(t.dim[i], HEC_STR("?")))
+            return hec_ir_error(op, "%s %d has no dimension names", what, index);
         for (int j = 0; j < i; j++) {
             if (!mlirStringRefEqual(t.dim[i], t.dim[j])) continue;
-            hec_ir_error(op, "%s %d has the dimension %.*s twice", what, index,
-                         (int)t.dim[i].length, t.dim[i].data);
-            return false;
+            return hec_ir_error(op, "%s %d has the dimension %.*s twice", what, index,
+                                (int)t.dim[i].length, t.dim[i].data);
         }
     }
     return true;
@@ -139,8 +123,7 @@ static bool check_inferred(MlirOperation op, const struct hec_traits *traits) {
         if (mlirTypeEqual(hec_type_unrounded(type[i]),
                           hec_type_unrounded(mlirValueGetType(hec_result(op, i)))))
             continue;
-        hec_ir_error(op, "the type of result %d is not what its operands give", i);
-        return false;
+        return hec_ir_error(op, "the type of result %d is not what its operands give", i);
     }
     return true;
 }

@@ -24,10 +24,8 @@ static bool is_tokens(MlirType type) {
 
 static bool check_forward(MlirOperation module) {
     const MlirOperation forward = hec_find_symbol(module, HEC_STR("forward"));
-    if (mlirOperationIsNull(forward) || !hec_op_is(forward, HEC_OP_FUNC)) {
-        hec_ir_error(module, "there is no function @forward");
-        return false;
-    }
+    if (mlirOperationIsNull(forward) || !hec_op_is(forward, HEC_OP_FUNC))
+        return hec_ir_error(module, "there is no function @forward");
     const MlirBlock body = hec_func_body(forward);
     bool sound = mlirBlockGetNumArguments(body) == 4;
     for (int i = 0; i < 4 && sound; i++) {

@@ -389,26 +389,19 @@ static void build_backward(struct differentiation *d) {
 }
 
 static bool check(MlirOperation module, MlirOperation forward) {
-    if (mlirOperationIsNull(forward) || !hec_op_is(forward, HEC_OP_FUNC)) {
-        hec_ir_error(module, "no function @forward to differentiate");
-        return false;
-    }
-    if (!mlirOperationIsNull(hec_find_symbol(module, HEC_STR("backward")))) {
-        hec_ir_error(forward, "is differentiated already: there is a @backward");
-        return false;
-    }
+    if (mlirOperationIsNull(forward) || !hec_op_is(forward, HEC_OP_FUNC))
+        return hec_ir_error(module, "no function @forward to differentiate");
+    if (!mlirOperationIsNull(hec_find_symbol(module, HEC_STR("backward"))))
+        return hec_ir_error(forward, "is differentiated already: there is a @backward");
     const MlirBlock body = hec_func_body(forward);
     const MlirOperation ret = mlirBlockGetTerminator(body);
-    if (mlirBlockGetNumArguments(body) > ARGUMENTS_MAX) {
-        hec_ir_error(forward, "has more than %d arguments", ARGUMENTS_MAX);
-        return false;
-    }
+    if (mlirBlockGetNumArguments(body) > ARGUMENTS_MAX)
+        return hec_ir_error(forward, "has more than %d arguments", ARGUMENTS_MAX);
     if (mlirOperationGetNumOperands(ret) == 0 ||
         !hec_type_is_real(mlirValueGetType(hec_operand(ret, 0))) ||
-        mlirShapedTypeGetRank(mlirValueGetType(hec_operand(ret, 0))) != 0) {
-        hec_ir_error(ret, "the first result has to be the loss, a tensor without dimensions");
-        return false;
-    }
+        mlirShapedTypeGetRank(mlirValueGetType(hec_operand(ret, 0))) != 0)
+        return hec_ir_error(ret,
+                            "the first result has to be the loss, a tensor without dimensions");
     return true;
 }
 

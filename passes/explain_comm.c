@@ -103,10 +103,7 @@ static bool report(MlirOperation module, struct report *r) {
         .begins = hec_setup_begin(&r->setup, r->script.iterations),
     };
     const char *why = hec_timeline(&request, &(struct hec_timeline_result){.step = &step});
-    if (why) {
-        hec_ir_error(module, "%s", why);
-        return false;
-    }
+    if (why) return hec_ir_error(module, "%s", why);
     print_head(r);
     print_kinds(r, true);
     fputs("\nOf each step\n", r->out);

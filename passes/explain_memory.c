@@ -74,10 +74,8 @@ static void print_table(struct table *table, int64_t whole, FILE *out) {
 // ---- the placed module, read back
 
 static bool read_placement(struct hec_homes *p, MlirOperation module) {
-    if (!hec_module_has_arena_bytes(module) || !hec_module_has_param_elements(module)) {
-        hec_ir_error(module, "has no homes: place-buffers did not run");
-        return false;
-    }
+    if (!hec_module_has_arena_bytes(module) || !hec_module_has_param_elements(module))
+        return hec_ir_error(module, "has no homes: place-buffers did not run");
     p->module = module;
     p->arena_bytes = hec_module_arena_bytes(module);
     hec_live_find(&p->live, &p->arena, module);

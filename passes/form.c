@@ -15,13 +15,10 @@ static bool is_one_block(MlirOperation op) {
 }
 
 static bool check_func(MlirOperation op) {
-    if (!hec_op_is(mlirOperationGetParentOperation(op), HEC_OP_MODULE)) {
-        hec_ir_error(op, "belongs at the top level of the module");
-        return false;
-    }
+    if (!hec_op_is(mlirOperationGetParentOperation(op), HEC_OP_MODULE))
+        return hec_ir_error(op, "belongs at the top level of the module");
     if (is_one_block(op)) return true;
-    hec_ir_error(op, "needs a body of one block");
-    return false;
+    return hec_ir_error(op, "needs a body of one block");
 }
 
 // Stores the value of a constant; false when `v` is none.
@@ -46,22 +43,18 @@ static bool check_for(MlirOperation op) {
     int64_t bound[BOUNDS] = {0};
     bool sound = true;
     for (int i = 0; i < BOUNDS; i++) sound &= read_constant(hec_operand(op, i), &bound[i]);
-    if (!sound || bound[0] != 0 || bound[2] != 1 || bound[1] < 1 || bound[1] > LAYERS_MAX) {
-        hec_ir_error(op, "counts from a constant 0 to a constant number of layers, step 1");
-        return false;
-    }
+    if (!sound || bound[0] != 0 || bound[2] != 1 || bound[1] < 1 || bound[1] > LAYERS_MAX)
+        return hec_ir_error(op, "counts from a constant 0 to a constant number of layers, step 1");
     for (int i = 0; i < mlirOperationGetNumResults(op); i++) {
         if (mlirTypeIsARankedTensor(mlirValueGetType(hec_result(op, i)))) continue;
-        hec_ir_error(op, "carries something that is no tensor");
-        return false;
+        return hec_ir_error(op, "carries something that is no tensor");
     }
     return true;
 }
 
 static bool check_index(MlirOperation op) {
     if (mlirTypeIsAIndex(mlirValueGetType(hec_result(op, 0)))) return true;
-    hec_ir_error(op, "only an index may be computed so");
-    return false;
+    return hec_ir_error(op, "only an index may be computed so");
 }
 
 // Checks that an operation with a set names one of the set's layers.
@@ -70,9 +63,8 @@ static bool check_constant_layer(MlirOperation op, int64_t layer) {
                                   ? hec_find_symbol(hec_module_of(op), hec_any_set(op))
                                   : (MlirOperation){0};
     if (!hec_op_is(set, HEC_OP_set) || (layer >= 0 && layer < hec_set_layers(set))) return true;
-    hec_ir_error(op, "is of layer %" PRId64 ", but its set has %" PRId64, layer,
-                 hec_set_layers(set));
-    return false;
+    return hec_ir_error(op, "is of layer %" PRId64 ", but its set has %" PRId64, layer,
+                        hec_set_layers(set));
 }
 
 // A layer is a constant, that of a loop over layers or, in a function that is not inlined yet, an argument.
@@ -87,8 +79,7 @@ static bool check_layer(MlirOperation op) {
         const struct hec_for loop = hec_for_of(around);
         if (loop.count != HEC_COUNT_AT_RUN_TIME && mlirValueEqual(layer, loop.layer)) return true;
     }
-    hec_ir_error(op, "the layer is neither a constant nor that of the loop around");
-    return false;
+    return hec_ir_error(op, "the layer is neither a constant nor that of the loop around");
 }
 
 static bool check(MlirOperation op) {
@@ -103,11 +94,9 @@ static bool check(MlirOperation op) {
         return check_index(op);
     case HEC_OP_MODULE:
         if (mlirOperationIsNull(mlirOperationGetParentOperation(op))) return true;
-        hec_ir_error(op, "a module inside a module is not used");
-        return false;
+        return hec_ir_error(op, "a module inside a module is not used");
     case HEC_OP_OTHER:
-        hec_ir_error(op, "is not an operation of this IR");
-        return false;
+        return hec_ir_error(op, "is not an operation of this IR");
     default:
         return check_layer(op);
     }

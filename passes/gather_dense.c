@@ -202,11 +202,10 @@ static void run_func(MlirOperation module, const char *name) {
 }
 
 static bool is_known(MlirOperation module) {
-    if (hec_target_of(module)->page_bytes) {
-        hec_ir_error(module, "not yet: parallel.dense = shard on a device with memory of its own; "
-                             "parallel.dense = states shards the optimizer's states");
-        return false;
-    }
+    if (hec_target_of(module)->page_bytes)
+        return hec_ir_error(module,
+                            "not yet: parallel.dense = shard on a device with memory of its own; "
+                            "parallel.dense = states shards the optimizer's states");
     const struct hec_ops ops = hec_ops_below(module);
     bool known = true;
     for (int k = 0; k < ops.count && known; k++) known = !hec_op_is(ops.op[k], HEC_OP_all_gather);

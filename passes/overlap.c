@@ -231,10 +231,9 @@ static bool check_site(const struct hec_site *site) {
         find(block, site, HEC_OP_release, "what", "parameters").ptr &&
         find(block, site, HEC_OP_release, "what", "gradients").ptr)
         return true;
-    hec_ir_error(site->collect_back,
-                 "its experts' gradients are not reduced, or they or parameters "
-                 "not released, beside it: run materialize first");
-    return false;
+    return hec_ir_error(site->collect_back,
+                        "its experts' gradients are not reduced, or they or parameters "
+                        "not released, beside it: run materialize first");
 }
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {

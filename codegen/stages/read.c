@@ -88,10 +88,8 @@ static bool read_module(struct hec_compilation *c) {
     c->module =
         mlirOperationCreateParse(hec_driver_context(c), HEC_STR(source->text), HEC_STR(path));
     if (mlirOperationIsNull(c->module)) return false;
-    if (!hec_op_is(c->module, HEC_OP_MODULE)) {
-        hec_ir_error(c->module, "is not a module: this is no IR of hecatec");
-        return false;
-    }
+    if (!hec_op_is(c->module, HEC_OP_MODULE))
+        return hec_ir_error(c->module, "is not a module: this is no IR of hecatec");
     const MlirStringRef name = hec_get_string(c->module, "sym_name");
     c->name = name.length ? hec_arena_copy(c->arena, name.data, name.length) : "model";
     return hec_ir_verify(c->module);

@@ -112,11 +112,11 @@ char *hec_ir_irdl(void) {
     return text;
 }
 
-void hec_ir_error(MlirOperation op, const char *format, ...) {
+bool hec_ir_error(MlirOperation op, const char *format, ...) {
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
-    if (!out) return;
+    if (!out) return false;
     const MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
     // People know no name of the module: it stands for the model.
     if (!mlirStringRefEqual(name, HEC_STR("builtin.module")))
@@ -128,6 +128,7 @@ void hec_ir_error(MlirOperation op, const char *format, ...) {
     fclose(out);
     mlirEmitError(mlirOperationGetLocation(op), text);
     free(text);
+    return false;
 }
 
 void hec_ir_print(MlirOperation op, void (*write)(MlirStringRef text, void *user), void *user) {

@@ -155,8 +155,7 @@ bool hec_home_equal(const struct hec_home *a, const struct hec_home *b) {
 // ---- verification
 
 static bool refuse(MlirOperation op, const char *why, MlirStringRef text) {
-    hec_ir_error(op, "has a home %s: \"%.*s\"", why, (int)text.length, text.data);
-    return false;
+    return hec_ir_error(op, "has a home %s: \"%.*s\"", why, (int)text.length, text.data);
 }
 
 static bool check_symbol(MlirOperation op, const struct hec_home *home, MlirStringRef text) {
@@ -176,10 +175,7 @@ static bool check_symbol(MlirOperation op, const struct hec_home *home, MlirStri
 }
 
 static bool check_home(MlirOperation op, MlirValue value, MlirAttribute attribute) {
-    if (!mlirAttributeIsAString(attribute)) {
-        hec_ir_error(op, "has a home that is no string");
-        return false;
-    }
+    if (!mlirAttributeIsAString(attribute)) return hec_ir_error(op, "has a home that is no string");
     const MlirStringRef text = mlirStringAttrGetValue(attribute);
     struct hec_home home;
     if (!read_home(text, &home)) return refuse(op, "that cannot be read", text);
@@ -200,8 +196,7 @@ static bool find_list(MlirOperation op, const char *key, intptr_t count, MlirAtt
     *list = mlirOperationGetAttributeByName(op, HEC_STR(key));
     if (mlirAttributeIsNull(*list)) return true;
     if (mlirAttributeIsAArray(*list) && mlirArrayAttrGetNumElements(*list) == count) return true;
-    hec_ir_error(op, "attribute '%s' must have %d elements", key, (int)count);
-    return false;
+    return hec_ir_error(op, "attribute '%s' must have %d elements", key, (int)count);
 }
 
 static bool check_arguments(MlirOperation op) {

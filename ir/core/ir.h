@@ -33,8 +33,9 @@ MlirContext hec_ir_context(hec_ir_report *report, void *user);
 // The IRDL definition of our dialects, as text that mlir-opt --irdl-file reads. Caller frees.
 char *hec_ir_irdl(void);
 
-// Reports an error at `op`'s location, prefixed with the operation's name.
-void hec_ir_error(MlirOperation op, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// Reports an error at `op`'s location, prefixed with the operation's name. Returns false, so that a check can end with
+// `return hec_ir_error(...)`.
+bool hec_ir_error(MlirOperation op, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // Prints with locations and names as prefixes, so that it reads back to the same IR.
 void hec_ir_print(MlirOperation op, void (*write)(MlirStringRef text, void *user), void *user);

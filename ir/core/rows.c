@@ -72,8 +72,7 @@ void hec_rows_forget(MlirOperation op) {
 static bool check_set(MlirOperation op) {
     const MlirStringRef set = hec_rows_of(op);
     if (hec_op_is(hec_find_symbol(hec_module_of(op), set), HEC_OP_set)) return true;
-    hec_ir_error(op, "there is no moe.set @%.*s", (int)set.length, set.data);
-    return false;
+    return hec_ir_error(op, "there is no moe.set @%.*s", (int)set.length, set.data);
 }
 
 // An operation that reads rows has their set; the end of a loop's block has the loop's.
@@ -83,9 +82,9 @@ static bool check_operands(MlirOperation op) {
         const MlirAttribute read = hec_rows_of_value(hec_operand(op, i));
         if (mlirAttributeIsNull(read) || mlirAttributeEqual(read, own)) continue;
         const MlirStringRef set = mlirFlatSymbolRefAttrGetValue(read);
-        hec_ir_error(op, "operand %d is rows of the experts of @%.*s: %s", i, (int)set.length,
-                     set.data, is_end_of_block(op) ? "they leave here" : "rows_of has to say so");
-        return false;
+        return hec_ir_error(op, "operand %d is rows of the experts of @%.*s: %s", i,
+                            (int)set.length, set.data,
+                            is_end_of_block(op) ? "they leave here" : "rows_of has to say so");
     }
     return true;
 }
@@ -93,8 +92,7 @@ static bool check_operands(MlirOperation op) {
 static bool check_slot(MlirOperation op) {
     const MlirOperation slot = hec_find_symbol(hec_module_of(op), hec_any_slot(op));
     if (!hec_op_is(slot, HEC_OP_slot) || mlirAttributeEqual(of(slot), of(op))) return true;
-    hec_ir_error(op, "rows_of is not that of its slot");
-    return false;
+    return hec_ir_error(op, "rows_of is not that of its slot");
 }
 
 // Whether `op` may have the attribute without operands that are rows: it begins, ends or keeps them. A
@@ -122,6 +120,5 @@ bool hec_rows_verify(MlirOperation op) {
     if (mlirAttributeIsNull(of(op))) return true;
     if (!check_set(op)) return false;
     if (needs_no_rows(op) || !mlirAttributeIsNull(read_by(op))) return true;
-    hec_ir_error(op, "has rows_of, but reads no rows of experts");
-    return false;
+    return hec_ir_error(op, "has rows_of, but reads no rows of experts");
 }

@@ -129,11 +129,10 @@ bool hec_settings_check(MlirOperation module) {
         const struct hec_setting_row *row = row_of(key);
         if (row ? fits(row, one.attribute) : is_group(key) && mlirAttributeIsAString(one.attribute))
             continue;
-        hec_ir_error(module,
-                     row ? "setting '%.*s' has a value of another type, or out of its range"
-                         : "unknown setting '%.*s'",
-                     (int)key.length, key.data);
-        return false;
+        return hec_ir_error(module,
+                            row ? "setting '%.*s' has a value of another type, or out of its range"
+                                : "unknown setting '%.*s'",
+                            (int)key.length, key.data);
     }
     return true;
 }

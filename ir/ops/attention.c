@@ -13,10 +13,8 @@ static bool infer_by_table(MlirOperation op, MlirValue rotated, MlirType *result
                             width = hec_slice(&x, x.rank - 1, x.rank);
     const struct hec_tensor table = hec_join(&position, &width);
     if (!hec_expect(op, "table", hec_rotation_table(op), &table)) return false;
-    if (width.size[0] % 2 != 0) {
-        hec_ir_error(op, "the width %" PRId64 " is odd", width.size[0]);
-        return false;
-    }
+    if (width.size[0] % 2 != 0)
+        return hec_ir_error(op, "the width %" PRId64 " is odd", width.size[0]);
     result[0] = mlirValueGetType(rotated);
     return true;
 }
@@ -58,11 +56,9 @@ static bool check_heads(MlirOperation op, struct hec_tensor *out, struct hec_ten
     for (int i = 0; i < 3; i++) {
         if (!hec_expect_real(op, name[i], value[i])) return false;
         t[i] = hec_tensor_at(value[i]);
-        if (t[i].rank != 4) {
-            hec_ir_error(op, "%s is %s, expected [batch, T, heads, width]", name[i],
-                         hec_type_text(hec_tensor_type(&t[i])).text);
-            return false;
-        }
+        if (t[i].rank != 4)
+            return hec_ir_error(op, "%s is %s, expected [batch, T, heads, width]", name[i],
+                                hec_type_text(hec_tensor_type(&t[i])).text);
     }
     const struct hec_tensor sequence = hec_slice(&t[0], 0, 2), heads = hec_slice(&t[0], 2, 3);
     const struct hec_tensor groups = hec_slice(&t[1], 2, 3), width = hec_slice(&t[0], 3, 4);
@@ -72,11 +68,10 @@ static bool check_heads(MlirOperation op, struct hec_tensor *out, struct hec_ten
     if (!hec_expect(op, "k", value[1], &k) || !hec_expect(op, "v", value[2], &v)) {
         return false;
     }
-    if (groups.size[0] < 1 || heads.size[0] % groups.size[0] != 0) {
-        hec_ir_error(op, "%" PRId64 " heads cannot share %" PRId64 " key and value heads evenly",
-                     heads.size[0], groups.size[0]);
-        return false;
-    }
+    if (groups.size[0] < 1 || heads.size[0] % groups.size[0] != 0)
+        return hec_ir_error(op,
+                            "%" PRId64 " heads cannot share %" PRId64 " key and value heads evenly",
+                            heads.size[0], groups.size[0]);
     const struct hec_tensor headed = hec_join(&sequence, &heads);
     *out = hec_join(&headed, &value_width);
     const struct hec_tensor batch = hec_slice(&sequence, 0, 1),
@@ -94,27 +89,19 @@ static int64_t chunk_of(MlirOperation op) {
 static bool check_mask(MlirOperation op) {
     if (!hec_expect_int(op, "window", 0)) return false;
     if (hec_any_has_chunk(op) && !hec_expect_int(op, "chunk", 1)) return false;
-    if ((hec_any_window(op) > 0 || chunk_of(op) > 0) && !hec_any_causal(op)) {
-        hec_ir_error(op, "a %s needs causal attention",
-                     hec_any_window(op) > 0 ? "window" : "chunk");
-        return false;
-    }
+    if ((hec_any_window(op) > 0 || chunk_of(op) > 0) && !hec_any_causal(op))
+        return hec_ir_error(op, "a %s needs causal attention",
+                            hec_any_window(op) > 0 ? "window" : "chunk");
     return true;
 }
 
 static bool check_scores(MlirOperation op) {
-    if (!isfinite(hec_any_scale(op))) {
-        hec_ir_error(op, "scale is not finite");
-        return false;
-    }
-    if (hec_any_has_cap(op) && (!isfinite(hec_any_cap(op)) || hec_any_cap(op) <= 0)) {
-        hec_ir_error(op, "cap is %g, expected a positive number", hec_any_cap(op));
-        return false;
-    }
+    if (!isfinite(hec_any_scale(op))) return hec_ir_error(op, "scale is not finite");
+    if (hec_any_has_cap(op) && (!isfinite(hec_any_cap(op)) || hec_any_cap(op) <= 0))
+        return hec_ir_error(op, "cap is %g, expected a positive number", hec_any_cap(op));
     const struct hec_tensor q = hec_tensor_at(hec_attention_q(op));
     if (!hec_any_rounds(op) || mlirTypeIsAF32(q.element)) return true;
-    hec_ir_error(op, "rounds is for operands of f32");
-    return false;
+    return hec_ir_error(op, "rounds is for operands of f32");
 }
 
 // Where the documents begin that attention stays in, if there are any: [batch, T].
@@ -157,11 +144,9 @@ static bool infer_sinks_grad(MlirOperation op, MlirType *result) {
     const MlirValue value = hec_sinks_grad_out(op);
     if (!hec_expect_real(op, "out", value)) return false;
     const struct hec_tensor out = hec_tensor_at(value);
-    if (out.rank != 4) {
-        hec_ir_error(op, "out is %s, expected [batch, T, heads, width]",
-                     hec_type_text(hec_tensor_type(&out)).text);
-        return false;
-    }
+    if (out.rank != 4)
+        return hec_ir_error(op, "out is %s, expected [batch, T, heads, width]",
+                            hec_type_text(hec_tensor_type(&out)).text);
     const struct hec_tensor batch = hec_slice(&out, 0, 1), position = hec_slice(&out, 1, 2),
                             heads = hec_slice(&out, 2, 3);
     const struct hec_tensor headed = hec_join(&batch, &heads), lse = hec_join(&headed, &position);
@@ -232,10 +217,7 @@ static bool infer_documents(MlirOperation op, MlirType *result) {
     const MlirValue ids = hec_documents_ids(op);
     const struct hec_tensor t = hec_tensor_at(ids), want = hec_with_element(&t, hec_i32(op));
     if (!hec_expect(op, "ids", ids, &want)) return false;
-    if (t.rank != 2) {
-        hec_ir_error(op, "finds documents of tokens [batch, T]");
-        return false;
-    }
+    if (t.rank != 2) return hec_ir_error(op, "finds documents of tokens [batch, T]");
     result[0] = mlirValueGetType(ids);
     return true;
 }

@@ -113,16 +113,15 @@ static bool check_dims(MlirOperation op, const struct hec_tensor t[3]) {
                 if (at < 0) continue;
                 found++;
                 if (t[k].size[at] == t[i].size[j]) continue;
-                hec_ir_error(op, "dimension %.*s has the sizes %" PRId64 " and %" PRId64,
-                             (int)dim.length, dim.data, t[i].size[j], t[k].size[at]);
-                return false;
+                return hec_ir_error(op, "dimension %.*s has the sizes %" PRId64 " and %" PRId64,
+                                    (int)dim.length, dim.data, t[i].size[j], t[k].size[at]);
             }
             if (found == 2) continue;
-            hec_ir_error(op,
-                         found == 1 ? "dimension %.*s is in only one of the operands and the result"
+            return hec_ir_error(op,
+                                found == 1
+                                    ? "dimension %.*s is in only one of the operands and the result"
                                     : "not yet: dimension %.*s is in both operands and the result",
-                         (int)dim.length, dim.data);
-            return false;
+                                (int)dim.length, dim.data);
         }
     }
     return true;
@@ -147,21 +146,19 @@ static bool check_elements(MlirOperation op, enum hec_contract_form form) {
     const bool known = mlirTypeIsAF32(real) || (mlirTypeIsAF64(real) && !rounds);
     if (known && mlirTypeEqual(result, real) && mlirTypeEqual(right, b)) return true;
     if (is_kept(op, real, right, result, form)) return true;
-    hec_ir_error(op,
-                 rounds ? "with rounds a and the result must be of f32, b of %s"
-                        : "operands and result must all be of f32, or of f64",
-                 form == HEC_CONTRACT_TN ? "f32, too" : "bf16");
-    return false;
+    return hec_ir_error(op,
+                        rounds ? "with rounds a and the result must be of f32, b of %s"
+                               : "operands and result must all be of f32, or of f64",
+                        form == HEC_CONTRACT_TN ? "f32, too" : "bf16");
 }
 
 static bool check_form(MlirOperation op, const struct hec_tensor t[3]) {
     if (!check_dims(op, t)) return false;
     struct hec_contract c;
     if (match(&t[0], &t[1], &t[2], &c)) return check_elements(op, c.form);
-    hec_ir_error(
+    return hec_ir_error(
         op, "not yet: %s by %s to %s needs a transpose", hec_type_text(hec_tensor_type(&t[0])).text,
         hec_type_text(hec_tensor_type(&t[1])).text, hec_type_text(hec_tensor_type(&t[2])).text);
-    return false;
 }
 
 // The batch, whose size is known at run time only, must be the outermost dimension of M.
@@ -176,8 +173,7 @@ static bool verify_contract(MlirOperation op) {
         hec_tensor_find(&c.m, HEC_STR("batch")) <= 0) {
         return true;
     }
-    hec_ir_error(op, "not yet: batch may only be the first dimension of the rows");
-    return false;
+    return hec_ir_error(op, "not yet: batch may only be the first dimension of the rows");
 }
 
 // `rows` is the M of the GEMM; which tensor has the experts follows from that.
@@ -186,21 +182,18 @@ static bool verify_grouped(MlirOperation op) {
     rows_of(op, t);
     const struct hec_tensor a = t[0], b = t[1], r = t[2];
     const bool to_experts = is_dim(&b, 0, "rows");
-    if (!is_dim(&a, 0, "rows") || to_experts == is_dim(&r, 0, "rows")) {
-        hec_ir_error(op, "a and one of b and r must start with rows, the other with the experts");
-        return false;
-    }
+    if (!is_dim(&a, 0, "rows") || to_experts == is_dim(&r, 0, "rows"))
+        return hec_ir_error(
+            op, "a and one of b and r must start with rows, the other with the experts");
     const struct hec_tensor *by_expert = to_experts ? &r : &b;
     if (!hec_expect_rank(op, to_experts ? "r" : "b", by_expert, 1)) return false;
     const struct hec_tensor first =
         hec_vector(hec_i32(op), HEC_STR("first"), by_expert->size[0] + 1);
     if (!hec_expect(op, "first", hec_by_expert_first(op), &first)) return false;
     if (hec_tensor_find(&a, by_expert->dim[0]) >= 0 ||
-        hec_tensor_find(to_experts ? &b : &r, by_expert->dim[0]) >= 0) {
-        hec_ir_error(op, "the expert dimension %.*s may be in one tensor only",
-                     (int)by_expert->dim[0].length, by_expert->dim[0].data);
-        return false;
-    }
+        hec_tensor_find(to_experts ? &b : &r, by_expert->dim[0]) >= 0)
+        return hec_ir_error(op, "the expert dimension %.*s may be in one tensor only",
+                            (int)by_expert->dim[0].length, by_expert->dim[0].data);
     operands_of(op, t);
     return check_form(op, t);
 }
@@ -208,10 +201,8 @@ static bool verify_grouped(MlirOperation op) {
 static bool verify_gathered(MlirOperation op) {
     struct hec_tensor pair, slot;
     if (!hec_check_route(op, &pair, &slot)) return false;
-    if (hec_is_gathered(op, hec_product_a(op)) == hec_is_gathered(op, hec_product_b(op))) {
-        hec_ir_error(op, "one of a and b must be of the route's tokens, the other not");
-        return false;
-    }
+    if (hec_is_gathered(op, hec_product_a(op)) == hec_is_gathered(op, hec_product_b(op)))
+        return hec_ir_error(op, "one of a and b must be of the route's tokens, the other not");
     return verify_grouped(op);
 }
 

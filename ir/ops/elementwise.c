@@ -12,24 +12,18 @@ static bool check_within(MlirOperation op, const struct hec_tensor *t,
         const int at = hec_tensor_find(widest, t->dim[i]);
         const int length = (int)t->dim[i].length;
         const char *dim = t->dim[i].data;
-        if (at < 0) {
-            hec_ir_error(op, "no operand has all dimensions: %s lacks %.*s",
-                         hec_type_text(hec_tensor_type(widest)).text, length, dim);
-            return false;
-        }
-        if (widest->size[at] != t->size[i]) {
-            hec_ir_error(op, "dimension %.*s has the sizes %" PRId64 " and %" PRId64, length, dim,
-                         widest->size[at], t->size[i]);
-            return false;
-        }
-        if (at < previous) {
-            hec_ir_error(op,
-                         "not yet: the operands have their dimensions in another order: "
-                         "%s and %s",
-                         hec_type_text(hec_tensor_type(widest)).text,
-                         hec_type_text(hec_tensor_type(t)).text);
-            return false;
-        }
+        if (at < 0)
+            return hec_ir_error(op, "no operand has all dimensions: %s lacks %.*s",
+                                hec_type_text(hec_tensor_type(widest)).text, length, dim);
+        if (widest->size[at] != t->size[i])
+            return hec_ir_error(op, "dimension %.*s has the sizes %" PRId64 " and %" PRId64, length,
+                                dim, widest->size[at], t->size[i]);
+        if (at < previous)
+            return hec_ir_error(op,
+                                "not yet: the operands have their dimensions in another order: "
+                                "%s and %s",
+                                hec_type_text(hec_tensor_type(widest)).text,
+                                hec_type_text(hec_tensor_type(t)).text);
         previous = at;
     }
     return true;
@@ -45,10 +39,8 @@ static bool infer(MlirOperation op, MlirType *result) {
     }
     for (int i = 0; i < operands; i++) {
         const struct hec_tensor t = hec_tensor_at(hec_operand(op, i));
-        if (!mlirTypeEqual(t.element, widest.element)) {
-            hec_ir_error(op, "operands of f32 and f64");
-            return false;
-        }
+        if (!mlirTypeEqual(t.element, widest.element))
+            return hec_ir_error(op, "operands of f32 and f64");
         if (!check_within(op, &t, &widest)) return false;
     }
     result[0] = hec_tensor_type(&widest);

@@ -66,9 +66,9 @@ MlirOperation hec_epilogue_of(MlirOperation product) {
 }
 
 static bool report_misfit(MlirOperation op) {
-    hec_ir_error(op, "an epilogue must work on blocks of its GEMM's rows and columns: inputs with "
-                     "all dimensions of either, or none");
-    return false;
+    return hec_ir_error(
+        op, "an epilogue must work on blocks of its GEMM's rows and columns: inputs with "
+            "all dimensions of either, or none");
 }
 
 static bool has_epilogues(MlirOperation op) {
@@ -81,10 +81,8 @@ bool hec_verify_epilogue(MlirOperation op) {
     if (!hec_any_epilogue(op)) return true;
     if (!has_epilogues(op)) return false;
     const MlirOperation product = hec_epilogue_product(op);
-    if (mlirOperationIsNull(product)) {
-        hec_ir_error(op, "an epilogue must stand right behind a GEMM whose result it reads");
-        return false;
-    }
+    if (mlirOperationIsNull(product))
+        return hec_ir_error(op, "an epilogue must stand right behind a GEMM whose result it reads");
     return hec_fits_epilogue(product, op) || report_misfit(op);
 }
 
@@ -92,15 +90,12 @@ bool hec_verify_block(MlirOperation op) {
     const struct hec_call call = hec_call_of(op);
     if (mlirBlockIsNull(call.block)) {
         if (call.inputs + call.outputs == 0) return true;
-        hec_ir_error(op, "has inputs and outputs of an epilogue, but no region");
-        return false;
+        return hec_ir_error(op, "has inputs and outputs of an epilogue, but no region");
     }
     const struct hec_fused fused = hec_fused_of(op);
     if (!hec_fused_verify(op, &fused)) return false;
-    if (!hec_kernel_takes_epilogue(hec_kernel_of(op))) {
-        hec_ir_error(op, "this kernel takes no epilogue");
-        return false;
-    }
+    if (!hec_kernel_takes_epilogue(hec_kernel_of(op)))
+        return hec_ir_error(op, "this kernel takes no epilogue");
     if (!has_epilogues(op)) return false;
     MlirType type[HEC_FUSED_VALUES];
     for (int i = 0; i < fused.inputs; i++) type[i] = mlirValueGetType(fused.input[i]);

@@ -8,9 +8,8 @@
 // ids and weights [tokens.., picks]; x [tokens.., width..].
 static bool check_picks(MlirOperation op, const char *what, const struct hec_tensor *t) {
     if (t->rank >= 2 && mlirStringRefEqual(t->dim[t->rank - 1], HEC_STR("picks"))) return true;
-    hec_ir_error(op, "%s is %s, expected the tokens' dimensions and top-k choices", what,
-                 hec_type_text(hec_tensor_type(t)).text);
-    return false;
+    return hec_ir_error(op, "%s is %s, expected the tokens' dimensions and top-k choices", what,
+                        hec_type_text(hec_tensor_type(t)).text);
 }
 
 static bool infer_experts(MlirOperation op, MlirType *result) {
@@ -23,11 +22,9 @@ static bool infer_experts(MlirOperation op, MlirType *result) {
     const struct hec_tensor lead = hec_slice(&x, 0, x.rank < tokens.rank ? x.rank : tokens.rank);
     const struct hec_tensor real = hec_with_element(&weights, x.element);
     const struct hec_tensor ids = hec_with_element(&weights, hec_i32(op));
-    if (!hec_same_dims(&lead, &tokens)) {
-        hec_ir_error(op, "x is %s, but the weights are for other tokens",
-                     hec_type_text(hec_tensor_type(&x)).text);
-        return false;
-    }
+    if (!hec_same_dims(&lead, &tokens))
+        return hec_ir_error(op, "x is %s, but the weights are for other tokens",
+                            hec_type_text(hec_tensor_type(&x)).text);
     if (!hec_expect(op, "weights", hec_experts_weights(op), &real) ||
         !hec_expect(op, "ids", hec_experts_ids(op), &ids)) {
         return false;
@@ -39,36 +36,27 @@ static bool infer_experts(MlirOperation op, MlirType *result) {
 bool hec_check_capacity(MlirOperation op) {
     const MlirStringRef drop = hec_any_drop(op);
     if (!hec_check_group(op)) return false;
-    if (!(hec_any_capacity(op) > 0)) {
-        hec_ir_error(op, "capacity is %g", hec_any_capacity(op));
-        return false;
-    }
+    if (!(hec_any_capacity(op) > 0))
+        return hec_ir_error(op, "capacity is %g", hec_any_capacity(op));
     if (mlirStringRefEqual(drop, HEC_STR("lowest")) ||
         mlirStringRefEqual(drop, HEC_STR("position"))) {
         return true;
     }
-    hec_ir_error(op, "drop is \"%.*s\"", (int)drop.length, drop.data);
-    return false;
+    return hec_ir_error(op, "drop is \"%.*s\"", (int)drop.length, drop.data);
 }
 
 static bool verify_experts(MlirOperation op) {
     const MlirOperation module = hec_module_of(op);
     const MlirStringRef set = hec_any_set(op), expert = hec_any_expert(op);
     const MlirOperation of_set = hec_find_symbol(module, set);
-    if (!hec_op_is(of_set, HEC_OP_set)) {
-        hec_ir_error(op, "there is no moe.set @%.*s", (int)set.length, set.data);
-        return false;
-    }
-    if (!hec_op_is(hec_find_symbol(module, expert), HEC_OP_FUNC)) {
-        hec_ir_error(op, "there is no function @%.*s", (int)expert.length, expert.data);
-        return false;
-    }
+    if (!hec_op_is(of_set, HEC_OP_set))
+        return hec_ir_error(op, "there is no moe.set @%.*s", (int)set.length, set.data);
+    if (!hec_op_is(hec_find_symbol(module, expert), HEC_OP_FUNC))
+        return hec_ir_error(op, "there is no function @%.*s", (int)expert.length, expert.data);
     const struct hec_tensor weights = hec_tensor_at(hec_experts_weights(op));
-    if (weights.size[weights.rank - 1] != hec_any_topk(of_set)) {
-        hec_ir_error(op, "%" PRId64 " choices, but the set's topk is %" PRId64,
-                     weights.size[weights.rank - 1], hec_any_topk(of_set));
-        return false;
-    }
+    if (weights.size[weights.rank - 1] != hec_any_topk(of_set))
+        return hec_ir_error(op, "%" PRId64 " choices, but the set's topk is %" PRId64,
+                            weights.size[weights.rank - 1], hec_any_topk(of_set));
     return !hec_any_has_capacity(op) || hec_check_capacity(op);
 }
 
@@ -141,11 +129,9 @@ static bool infer_permute(MlirOperation op, MlirType *result) {
     }
     const struct hec_tensor tokens = hec_slice(&slot, 0, slot.rank - 1);
     const struct hec_tensor lead = hec_slice(&x, 0, x.rank < tokens.rank ? x.rank : tokens.rank);
-    if (!hec_same_dims(&lead, &tokens)) {
-        hec_ir_error(op, "x is %s, but the route is of other tokens",
-                     hec_type_text(hec_tensor_type(&x)).text);
-        return false;
-    }
+    if (!hec_same_dims(&lead, &tokens))
+        return hec_ir_error(op, "x is %s, but the route is of other tokens",
+                            hec_type_text(hec_tensor_type(&x)).text);
     const struct hec_tensor width = hec_slice(&x, tokens.rank, x.rank);
     const struct hec_tensor rows = hec_with_element(&pair, x.element);
     const struct hec_tensor r = hec_join(&rows, &width);
@@ -161,17 +147,13 @@ static bool infer_combine(MlirOperation op, MlirType *result) {
         return false;
     }
     const struct hec_tensor lead = hec_slice(&rows, 0, 1);
-    if (!hec_same_dims(&lead, &pair)) {
-        hec_ir_error(op, "rows is %s, but the route has %" PRId64 " rows",
-                     hec_type_text(hec_tensor_type(&rows)).text, pair.size[0]);
-        return false;
-    }
+    if (!hec_same_dims(&lead, &pair))
+        return hec_ir_error(op, "rows is %s, but the route has %" PRId64 " rows",
+                            hec_type_text(hec_tensor_type(&rows)).text, pair.size[0]);
     const struct hec_tensor width = hec_slice(&rows, 1, rows.rank);
     struct hec_tensor y = hec_slice(&slot, 0, slot.rank - 1);
-    if (y.rank + width.rank > HEC_IR_RANK_MAX) {
-        hec_ir_error(op, "the result has more than %d dimensions", HEC_IR_RANK_MAX);
-        return false;
-    }
+    if (y.rank + width.rank > HEC_IR_RANK_MAX)
+        return hec_ir_error(op, "the result has more than %d dimensions", HEC_IR_RANK_MAX);
     y = hec_join(&y, &width);
     y.element = rows.element;
     result[0] = hec_tensor_type(&y);

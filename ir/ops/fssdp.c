@@ -10,8 +10,7 @@ static MlirOperation set_of(MlirOperation op) {
 static bool verify(MlirOperation op) {
     const MlirStringRef name = hec_any_set(op);
     if (hec_op_is(set_of(op), HEC_OP_set)) return true;
-    hec_ir_error(op, "there is no moe.set @%.*s", (int)name.length, name.data);
-    return false;
+    return hec_ir_error(op, "there is no moe.set @%.*s", (int)name.length, name.data);
 }
 
 // The key names a set that exists, and one of its layers where it has any.
@@ -19,8 +18,8 @@ static bool verify_key(MlirOperation op) {
     if (!verify(op)) return false;
     const bool layered = hec_any_layers(set_of(op)) > 0;
     if (!mlirValueIsNull(hec_layer_of(op)) == layered) return true;
-    hec_ir_error(op, layered ? "the set has several layers: which one?" : "the set has no layers");
-    return false;
+    return hec_ir_error(op, layered ? "the set has several layers: which one?"
+                                    : "the set has no layers");
 }
 
 // ---- experts
@@ -31,8 +30,7 @@ static bool verify_ahead(MlirOperation op) {
     if (!hec_any_has_ahead(op)) return true;
     const int64_t ahead = hec_any_ahead(op), layers = hec_any_layers(set_of(op));
     if (ahead == 0 || (ahead > -layers && ahead < layers)) return true;
-    hec_ir_error(op, "is %" PRId64 " layers ahead, of a set of %" PRId64, ahead, layers);
-    return false;
+    return hec_ir_error(op, "is %" PRId64 " layers ahead, of a set of %" PRId64, ahead, layers);
 }
 
 static bool verify_release(MlirOperation op) {
@@ -41,9 +39,8 @@ static bool verify_release(MlirOperation op) {
     if (mlirStringRefEqual(what, HEC_STR("parameters")) ||
         mlirStringRefEqual(what, HEC_STR("gradients")))
         return true;
-    hec_ir_error(op, "what is \"%.*s\", expected parameters or gradients", (int)what.length,
-                 what.data);
-    return false;
+    return hec_ir_error(op, "what is \"%.*s\", expected parameters or gradients", (int)what.length,
+                        what.data);
 }
 
 // Not pure: their effects are keyed by set and layer, and their order is their meaning. All ranks run
@@ -67,15 +64,13 @@ static bool check_member(MlirOperation op, MlirAttribute name) {
     const MlirStringRef text =
         mlirAttributeIsAString(name) ? mlirStringAttrGetValue(name) : HEC_STR("");
     const MlirOperation symbol = hec_find_symbol(hec_module_of(op), text);
-    if (!hec_op_is(symbol, HEC_OP_param) && !hec_op_is(symbol, HEC_OP_set)) {
-        hec_ir_error(op, "there is no moe.param or moe.set @%.*s", (int)text.length, text.data);
-        return false;
-    }
+    if (!hec_op_is(symbol, HEC_OP_param) && !hec_op_is(symbol, HEC_OP_set))
+        return hec_ir_error(op, "there is no moe.param or moe.set @%.*s", (int)text.length,
+                            text.data);
     const bool layered = !mlirValueIsNull(hec_layer_of(op));
     if ((hec_any_layers(symbol) > 0) == layered) return true;
-    hec_ir_error(op, "@%.*s has %s", (int)text.length, text.data,
-                 layered ? "no layers" : "layers: an index is expected");
-    return false;
+    return hec_ir_error(op, "@%.*s has %s", (int)text.length, text.data,
+                        layered ? "no layers" : "layers: an index is expected");
 }
 
 static bool verify_dense(MlirOperation op) {
@@ -106,9 +101,8 @@ static bool check_rows(MlirOperation op, const char *what, MlirValue rows) {
     if (!hec_expect_real(op, what, rows)) return false;
     const struct hec_tensor t = hec_tensor_of(mlirValueGetType(rows));
     if (t.rank >= 1 && mlirStringRefEqual(t.dim[0], HEC_STR("rows"))) return true;
-    hec_ir_error(op, "%s is %s, expected rows first", what,
-                 hec_type_text(mlirValueGetType(rows)).text);
-    return false;
+    return hec_ir_error(op, "%s is %s, expected rows first", what,
+                        hec_type_text(mlirValueGetType(rows)).text);
 }
 
 // [rows], as many as `rows` has.
@@ -122,9 +116,8 @@ static bool check_picks(MlirOperation op, const char *what, MlirValue v) {
     const struct hec_tensor t = hec_tensor_of(mlirValueGetType(v));
     const bool picks = t.rank >= 2 && mlirStringRefEqual(t.dim[t.rank - 1], HEC_STR("picks"));
     if (picks && t.size[t.rank - 1] == hec_any_topk(set_of(op))) return true;
-    hec_ir_error(op, "%s is %s, expected the tokens' dimensions and the set's top-k choices", what,
-                 hec_type_text(mlirValueGetType(v)).text);
-    return false;
+    return hec_ir_error(op, "%s is %s, expected the tokens' dimensions and the set's top-k choices",
+                        what, hec_type_text(mlirValueGetType(v)).text);
 }
 
 // ids [tokens.., picks] and what stays of them; weights, one for each.
@@ -159,9 +152,8 @@ static bool verify_dispatch(MlirOperation op) {
         const struct hec_tensor want = hec_slice(&weights, 0, tokens);
         if (hec_same_dims(&lead, &want) && hec_same_dims(&rest, &width)) return true;
     }
-    hec_ir_error(op, "x is %s: its rows are not those that are sent",
-                 hec_type_text(hec_tensor_type(&x)).text);
-    return false;
+    return hec_ir_error(op, "x is %s: its rows are not those that are sent",
+                        hec_type_text(hec_tensor_type(&x)).text);
 }
 
 static bool verify_give_back(MlirOperation op) {

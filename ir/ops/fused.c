@@ -50,8 +50,7 @@ static bool check_body(MlirOperation op, MlirBlock body) {
          in = mlirOperationGetNextInBlock(in)) {
         if (hec_op_is(in, HEC_OP_YIELD) || hec_op_traits(in)->elementwise) continue;
         const MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(in));
-        hec_ir_error(op, "'%.*s' is not elementwise", (int)name.length, name.data);
-        return false;
+        return hec_ir_error(op, "'%.*s' is not elementwise", (int)name.length, name.data);
     }
     return true;
 }
@@ -74,54 +73,42 @@ struct hec_fused hec_fused_of(MlirOperation op) {
 }
 
 static bool check_inputs(MlirOperation op, const struct hec_fused *fused) {
-    if (mlirBlockGetNumArguments(fused->body) != fused->inputs) {
-        hec_ir_error(op, "the region has %d arguments for %d inputs",
-                     (int)mlirBlockGetNumArguments(fused->body), fused->inputs);
-        return false;
-    }
+    if (mlirBlockGetNumArguments(fused->body) != fused->inputs)
+        return hec_ir_error(op, "the region has %d arguments for %d inputs",
+                            (int)mlirBlockGetNumArguments(fused->body), fused->inputs);
     for (int i = 0; i < fused->inputs; i++) {
         const MlirType type = mlirValueGetType(mlirBlockGetArgument(fused->body, i));
         if (mlirTypeEqual(type, mlirValueGetType(fused->input[i]))) continue;
-        hec_ir_error(op, "argument %d of the region is %s, not the type of its input", i,
-                     hec_type_text(type).text);
-        return false;
+        return hec_ir_error(op, "argument %d of the region is %s, not the type of its input", i,
+                            hec_type_text(type).text);
     }
     return true;
 }
 
 static bool check_outputs(MlirOperation op, const struct hec_fused *fused) {
     const MlirOperation yield = mlirBlockGetTerminator(fused->body);
-    if (!hec_op_is(yield, HEC_OP_YIELD)) {
-        hec_ir_error(op, "the region does not end with vector.yield");
-        return false;
-    }
-    if (fused->outputs == 0 || mlirOperationGetNumOperands(yield) != fused->outputs) {
-        hec_ir_error(op, "the region yields %d values for %d outputs",
-                     (int)mlirOperationGetNumOperands(yield), fused->outputs);
-        return false;
-    }
+    if (!hec_op_is(yield, HEC_OP_YIELD))
+        return hec_ir_error(op, "the region does not end with vector.yield");
+    if (fused->outputs == 0 || mlirOperationGetNumOperands(yield) != fused->outputs)
+        return hec_ir_error(op, "the region yields %d values for %d outputs",
+                            (int)mlirOperationGetNumOperands(yield), fused->outputs);
     const MlirType first = hec_type_unrounded(mlirValueGetType(fused->output[0]));
     for (int i = 0; i < fused->outputs; i++) {
         const MlirType type = mlirValueGetType(fused->output[i]);
         const MlirType made = mlirValueGetType(hec_operand(yield, i));
-        if (!mlirTypeEqual(hec_type_unrounded(type), hec_type_unrounded(made))) {
-            hec_ir_error(op, "output %d is %s, not the type of what is yielded", i,
-                         hec_type_text(type).text);
-            return false;
-        }
+        if (!mlirTypeEqual(hec_type_unrounded(type), hec_type_unrounded(made)))
+            return hec_ir_error(op, "output %d is %s, not the type of what is yielded", i,
+                                hec_type_text(type).text);
         if (mlirTypeEqual(hec_type_unrounded(type), first)) continue;
-        hec_ir_error(op, "outputs %s and %s are not of one iteration space",
-                     hec_type_text(first).text, hec_type_text(type).text);
-        return false;
+        return hec_ir_error(op, "outputs %s and %s are not of one iteration space",
+                            hec_type_text(first).text, hec_type_text(type).text);
     }
     return true;
 }
 
 bool hec_fused_verify(MlirOperation op, const struct hec_fused *fused) {
-    if (mlirBlockIsNull(fused->body) || !mlirBlockIsNull(mlirBlockGetNextInRegion(fused->body))) {
-        hec_ir_error(op, "the region must be one block");
-        return false;
-    }
+    if (mlirBlockIsNull(fused->body) || !mlirBlockIsNull(mlirBlockGetNextInRegion(fused->body)))
+        return hec_ir_error(op, "the region must be one block");
     return check_inputs(op, fused) && check_body(op, fused->body) && check_outputs(op, fused);
 }
 

@@ -16,10 +16,8 @@ static bool infer_gather(MlirOperation op, MlirType *result) {
         !hec_expect_ids(op, "table", table.size[0])) {
         return false;
     }
-    if (ids.rank + table.rank - 1 > HEC_IR_RANK_MAX) {
-        hec_ir_error(op, "the result has more than %d dimensions", HEC_IR_RANK_MAX);
-        return false;
-    }
+    if (ids.rank + table.rank - 1 > HEC_IR_RANK_MAX)
+        return hec_ir_error(op, "the result has more than %d dimensions", HEC_IR_RANK_MAX);
     const struct hec_tensor row = hec_slice(&table, 1, table.rank);
     struct hec_tensor r = hec_join(&ids, &row);
     r.element = table.element;
@@ -49,10 +47,8 @@ static bool verify_gather_grad(MlirOperation op) {
         !hec_expect_ids(op, "dtable", table.size[0])) {
         return false;
     }
-    if (ids.rank + table.rank - 1 > HEC_IR_RANK_MAX) {
-        hec_ir_error(op, "dr has more than %d dimensions", HEC_IR_RANK_MAX);
-        return false;
-    }
+    if (ids.rank + table.rank - 1 > HEC_IR_RANK_MAX)
+        return hec_ir_error(op, "dr has more than %d dimensions", HEC_IR_RANK_MAX);
     const struct hec_tensor row = hec_slice(&table, 1, table.rank);
     struct hec_tensor dr = hec_join(&ids, &row);
     dr.element = table.element;
@@ -70,10 +66,8 @@ static bool infer_ahead(MlirOperation op, MlirType *result) {
     const struct hec_tensor t = hec_tensor_at(targets);
     const struct hec_tensor want = hec_with_element(&t, hec_i32(op));
     if (!hec_expect(op, "targets", targets, &want)) return false;
-    if (t.rank != 2 || hec_any_by(op) < 0) {
-        hec_ir_error(op, "moves tokens [batch, T] by a number of positions, at least 0");
-        return false;
-    }
+    if (t.rank != 2 || hec_any_by(op) < 0)
+        return hec_ir_error(op, "moves tokens [batch, T] by a number of positions, at least 0");
     result[0] = mlirValueGetType(targets);
     return true;
 }

@@ -58,9 +58,8 @@ static bool check_elements(MlirOperation op) {
         is_rounded(hec_head_loss_block(op)) == kept &&
         (!grad || is_rounded(hec_linear_cross_entropy_grad_dx(op)) == kept))
         return true;
-    hec_ir_error(op, rounds ? "with rounds w must be of bf16, and x and logits of one type"
-                            : "operands and results must all be of f32, or of f64");
-    return false;
+    return hec_ir_error(op, rounds ? "with rounds w must be of bf16, and x and logits of one type"
+                                   : "operands and results must all be of f32, or of f64");
 }
 
 // x [tokens.., K..], w [K.., V] or, turned, [V, K..], targets [tokens..], block [block, V].
@@ -72,11 +71,9 @@ static bool check(MlirOperation op, struct hec_tensor *lse) {
         !hec_expect_rank(op, "targets", &targets, 1) ||
         !hec_expect_rank(op, "x", &x, targets.rank + 1))
         return false;
-    if (block.rank != 2 || !mlirStringRefEqual(block.dim[0], HEC_STR("block"))) {
-        hec_ir_error(op, "block is %s, expected [block, V]",
-                     hec_type_text(hec_tensor_type(&block)).text);
-        return false;
-    }
+    if (block.rank != 2 || !mlirStringRefEqual(block.dim[0], HEC_STR("block")))
+        return hec_ir_error(op, "block is %s, expected [block, V]",
+                            hec_type_text(hec_tensor_type(&block)).text);
     const struct hec_tensor rows = hec_vector(x.element, block.dim[0], block.size[0]),
                             words = hec_vector(x.element, block.dim[1], block.size[1]),
                             width = hec_slice(&x, targets.rank, x.rank),

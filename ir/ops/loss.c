@@ -82,8 +82,7 @@ static bool check_teacher_loss(MlirOperation op, struct hec_tensor *lse) {
         return false;
     const double temperature = hec_get_float(op, "temperature");
     if (isfinite(temperature) && temperature > 0) return true;
-    hec_ir_error(op, "temperature is %g, expected a positive number", temperature);
-    return false;
+    return hec_ir_error(op, "temperature is %g, expected a positive number", temperature);
 }
 
 static bool infer_distill(MlirOperation op, MlirType *result) {

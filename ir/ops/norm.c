@@ -11,10 +11,8 @@ static bool split(MlirOperation op, MlirValue x, struct hec_tensor *rows,
     if (!hec_expect_real(op, "x", x)) return false;
     const struct hec_tensor t = hec_tensor_at(x);
     const int64_t over = hec_any_over(op);
-    if (over < 1 || over > t.rank) {
-        hec_ir_error(op, "over is %" PRId64 ", but x has %d dimensions", over, t.rank);
-        return false;
-    }
+    if (over < 1 || over > t.rank)
+        return hec_ir_error(op, "over is %" PRId64 ", but x has %d dimensions", over, t.rank);
     *rows = hec_slice(&t, 0, t.rank - (int)over);
     *width = hec_slice(&t, t.rank - (int)over, t.rank);
     return true;
@@ -40,16 +38,11 @@ static MlirValue affine_of(MlirOperation op, int index) {
 static bool infer_norm(MlirOperation op, struct hec_tensor *rows) {
     struct hec_tensor width;
     if (!split(op, hec_norm_x(op), rows, &width)) return false;
-    if (!(hec_any_eps(op) >= 0)) {
-        hec_ir_error(op, "eps must not be negative");
-        return false;
-    }
+    if (!(hec_any_eps(op) >= 0)) return hec_ir_error(op, "eps must not be negative");
     const int operands = (int)mlirOperationGetNumOperands(op);
     const int most = 1 + (hec_op_is(op, HEC_OP_layernorm) ? AFFINE : 1);
-    if (operands > most) {
-        hec_ir_error(op, "%d operands, expected at most %d", operands, most);
-        return false;
-    }
+    if (operands > most)
+        return hec_ir_error(op, "%d operands, expected at most %d", operands, most);
     for (int i = 0; i < operands - 1; i++) {
         if (!hec_expect(op, i == 0 ? "gain" : "bias", affine_of(op, i), &width)) return false;
     }
@@ -86,10 +79,7 @@ static bool infer_grad(MlirOperation op, MlirType *result, MlirValue mean, MlirV
         return false;
     const int results = (int)mlirOperationGetNumResults(op);
     const int most = 1 + (mlirValueIsNull(gain) ? 0 : affine_most);
-    if (results > most) {
-        hec_ir_error(op, "%d results, expected at most %d", results, most);
-        return false;
-    }
+    if (results > most) return hec_ir_error(op, "%d results, expected at most %d", results, most);
     result[0] = mlirValueGetType(x);
     for (int i = 1; i < results; i++) result[i] = hec_tensor_type(&width);
     return true;

@@ -28,10 +28,9 @@ static bool is_within(const struct hec_tensor *t, const struct hec_tensor *space
 
 static bool misfit(MlirOperation op, const struct hec_tensor *whole,
                    const struct hec_tensor *part) {
-    hec_ir_error(op, "%s is no part of %s along one dimension",
-                 hec_type_text(hec_tensor_type(part)).text,
-                 hec_type_text(hec_tensor_type(whole)).text);
-    return false;
+    return hec_ir_error(op, "%s is no part of %s along one dimension",
+                        hec_type_text(hec_tensor_type(part)).text,
+                        hec_type_text(hec_tensor_type(whole)).text);
 }
 
 // Adds a part that begins at `begin`. A part that is broadcast lacks other dimensions of the whole.
@@ -48,9 +47,9 @@ static bool add_part(MlirOperation op, struct hec_parts *parts, MlirValue value,
     if (!is_within(&part, &to->space) || (!broadcast && part.rank != whole.rank))
         return misfit(op, &whole, &part);
     if (begin >= 0 && begin + part.size[own] <= whole.size[parts->at]) return true;
-    hec_ir_error(op, "elements %" PRId64 " to %" PRId64 " are not in a dimension of size %" PRId64,
-                 begin, begin + part.size[own] - 1, whole.size[parts->at]);
-    return false;
+    return hec_ir_error(
+        op, "elements %" PRId64 " to %" PRId64 " are not in a dimension of size %" PRId64, begin,
+        begin + part.size[own] - 1, whole.size[parts->at]);
 }
 
 static bool part_of(MlirOperation op, MlirValue whole, MlirValue part, struct hec_parts *parts) {
@@ -81,9 +80,8 @@ static bool parts_of_concat(MlirOperation op, struct hec_parts *parts) {
     if (!add_part(op, parts, b, middle, true)) return false;
     const int64_t sum = middle + parts->part[1].space.size[parts->at];
     if (sum == whole.size[parts->at]) return true;
-    hec_ir_error(op, "the parts have %" PRId64 " elements together, the result %" PRId64, sum,
-                 whole.size[parts->at]);
-    return false;
+    return hec_ir_error(op, "the parts have %" PRId64 " elements together, the result %" PRId64,
+                        sum, whole.size[parts->at]);
 }
 
 bool hec_parts_of(MlirOperation op, struct hec_parts *parts) {

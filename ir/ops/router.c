@@ -13,8 +13,7 @@ static bool check_word(MlirOperation op, const char *key, const char *const *wor
     for (int i = 0; word[i]; i++) {
         if (mlirStringRefEqual(value, HEC_STR(word[i]))) return true;
     }
-    hec_ir_error(op, "%s is \"%.*s\"", key, (int)value.length, value.data);
-    return false;
+    return hec_ir_error(op, "%s is \"%.*s\"", key, (int)value.length, value.data);
 }
 
 static bool check_score(MlirOperation op) {
@@ -31,38 +30,29 @@ static bool check_rule(MlirOperation op, int64_t experts) {
     const int64_t topk = hec_any_topk(op);
     const int64_t groups = hec_any_has_groups(op) ? hec_any_groups(op) : 1;
     const int64_t topk_groups = hec_any_has_topk_groups(op) ? hec_any_topk_groups(op) : 1;
-    if (hec_any_has_groups(op) != hec_any_has_topk_groups(op)) {
-        hec_ir_error(op, "has only one of groups and topk_groups");
-        return false;
-    }
-    if (experts > HEC_IR_EXPERTS_MAX) {
-        hec_ir_error(op, "%" PRId64 " experts are more than %d", experts, HEC_IR_EXPERTS_MAX);
-        return false;
-    }
-    if (experts % groups != 0) {
-        hec_ir_error(op, "%" PRId64 " experts do not divide into %" PRId64 " groups", experts,
-                     groups);
-        return false;
-    }
-    if (topk_groups > groups) {
-        hec_ir_error(op, "topk_groups is %" PRId64 " of %" PRId64 " groups", topk_groups, groups);
-        return false;
-    }
-    if (topk > experts / groups * topk_groups) {
-        hec_ir_error(op, "topk is %" PRId64 ", but only %" PRId64 " experts can be chosen from",
-                     topk, experts / groups * topk_groups);
-        return false;
-    }
+    if (hec_any_has_groups(op) != hec_any_has_topk_groups(op))
+        return hec_ir_error(op, "has only one of groups and topk_groups");
+    if (experts > HEC_IR_EXPERTS_MAX)
+        return hec_ir_error(op, "%" PRId64 " experts are more than %d", experts,
+                            HEC_IR_EXPERTS_MAX);
+    if (experts % groups != 0)
+        return hec_ir_error(op, "%" PRId64 " experts do not divide into %" PRId64 " groups",
+                            experts, groups);
+    if (topk_groups > groups)
+        return hec_ir_error(op, "topk_groups is %" PRId64 " of %" PRId64 " groups", topk_groups,
+                            groups);
+    if (topk > experts / groups * topk_groups)
+        return hec_ir_error(op,
+                            "topk is %" PRId64 ", but only %" PRId64 " experts can be chosen from",
+                            topk, experts / groups * topk_groups);
     return true;
 }
 
 static bool verify_noise(MlirOperation op) {
     const double amount = hec_any_amount(op);
     const struct hec_tensor y = hec_tensor_of(mlirValueGetType(hec_noise_y(op)));
-    if (!(amount > 0) || hec_any_number(op) < 0) {
-        hec_ir_error(op, "amount is %g, number %" PRId64, amount, hec_any_number(op));
-        return false;
-    }
+    if (!(amount > 0) || hec_any_number(op) < 0)
+        return hec_ir_error(op, "amount is %g, number %" PRId64, amount, hec_any_number(op));
     return hec_expect_real(op, "the result", hec_noise_y(op)) &&
            hec_expect_rank(op, "the result", &y, 3);
 }
@@ -70,10 +60,8 @@ static bool verify_noise(MlirOperation op) {
 static bool verify_dropout(MlirOperation op) {
     const double rate = hec_any_rate(op);
     const struct hec_tensor y = hec_tensor_of(mlirValueGetType(hec_dropout_y(op)));
-    if (!(rate > 0 && rate < 1) || hec_any_number(op) < 0) {
-        hec_ir_error(op, "rate is %g, number %" PRId64, rate, hec_any_number(op));
-        return false;
-    }
+    if (!(rate > 0 && rate < 1) || hec_any_number(op) < 0)
+        return hec_ir_error(op, "rate is %g, number %" PRId64, rate, hec_any_number(op));
     return hec_expect_real(op, "the result", hec_dropout_y(op)) &&
            hec_expect_rank(op, "the result", &y, 2);
 }
@@ -181,38 +169,29 @@ static struct hec_tensor of_sequences(const struct hec_tensor *scores) {
 
 bool hec_check_group(MlirOperation op) {
     if (!hec_any_has_group(op) || hec_any_group(op) > 0) return true;
-    hec_ir_error(op, "group is %" PRId64, hec_any_group(op));
-    return false;
+    return hec_ir_error(op, "group is %" PRId64, hec_any_group(op));
 }
 
 static bool verify_fractions(MlirOperation op) {
     const MlirStringRef name = hec_any_set(op);
     const MlirOperation set = hec_find_symbol(hec_module_of(op), name);
-    if (!hec_op_is(set, HEC_OP_set)) {
-        hec_ir_error(op, "there is no moe.set @%.*s", (int)name.length, name.data);
-        return false;
-    }
+    if (!hec_op_is(set, HEC_OP_set))
+        return hec_ir_error(op, "there is no moe.set @%.*s", (int)name.length, name.data);
     const bool layered = !mlirValueIsNull(hec_fractions_layer(op));
-    if (layered != (hec_set_layers(set) > 0)) {
-        hec_ir_error(op, "the set has %s layers", layered ? "no" : "several");
-        return false;
-    }
+    if (layered != (hec_set_layers(set) > 0))
+        return hec_ir_error(op, "the set has %s layers", layered ? "no" : "several");
     struct hec_tensor ids = hec_tensor_at(hec_fractions_ids(op));
     const struct hec_tensor out = hec_tensor_at(hec_fractions_fractions(op));
     if (!hec_expect_rank(op, "ids", &ids, 3) ||
         !hec_expect_real(op, "fractions", hec_fractions_fractions(op)))
         return false;
     const struct hec_tensor lead = hec_slice(&ids, 0, 1), batch = hec_slice(&out, 0, 1);
-    if (ids.size[ids.rank - 1] != hec_set_topk(set) || !mlirTypeEqual(ids.element, hec_i32(op))) {
-        hec_ir_error(op, "ids is %s, expected the set's top-k choices",
-                     hec_type_text(hec_tensor_type(&ids)).text);
-        return false;
-    }
-    if (out.rank != 2 || !hec_same_dims(&lead, &batch) || out.size[1] != hec_set_experts(set)) {
-        hec_ir_error(op, "fractions is %s, expected one of each expert for each sequence",
-                     hec_type_text(hec_tensor_type(&out)).text);
-        return false;
-    }
+    if (ids.size[ids.rank - 1] != hec_set_topk(set) || !mlirTypeEqual(ids.element, hec_i32(op)))
+        return hec_ir_error(op, "ids is %s, expected the set's top-k choices",
+                            hec_type_text(hec_tensor_type(&ids)).text);
+    if (out.rank != 2 || !hec_same_dims(&lead, &batch) || out.size[1] != hec_set_experts(set))
+        return hec_ir_error(op, "fractions is %s, expected one of each expert for each sequence",
+                            hec_type_text(hec_tensor_type(&out)).text);
     return hec_check_group(op);
 }
 

@@ -74,30 +74,26 @@ bool hec_expect(MlirOperation op, const char *what, MlirValue value,
                 const struct hec_tensor *want) {
     const MlirType type = hec_tensor_type(want);
     if (mlirTypeEqual(hec_type_unrounded(mlirValueGetType(value)), type)) return true;
-    hec_ir_error(op, "%s is %s, expected %s", what, hec_type_text(mlirValueGetType(value)).text,
-                 hec_type_text(type).text);
-    return false;
+    return hec_ir_error(op, "%s is %s, expected %s", what,
+                        hec_type_text(mlirValueGetType(value)).text, hec_type_text(type).text);
 }
 
 bool hec_expect_real(MlirOperation op, const char *what, MlirValue value) {
     if (hec_type_is_real(hec_type_unrounded(mlirValueGetType(value)))) return true;
-    hec_ir_error(op, "%s is %s, expected a tensor of f32 or f64", what,
-                 hec_type_text(mlirValueGetType(value)).text);
-    return false;
+    return hec_ir_error(op, "%s is %s, expected a tensor of f32 or f64", what,
+                        hec_type_text(mlirValueGetType(value)).text);
 }
 
 bool hec_expect_rank(MlirOperation op, const char *what, const struct hec_tensor *t, int least) {
     if (t->rank >= least) return true;
-    hec_ir_error(op, "%s is %s, expected at least %d dimensions", what,
-                 hec_type_text(hec_tensor_type(t)).text, least);
-    return false;
+    return hec_ir_error(op, "%s is %s, expected at least %d dimensions", what,
+                        hec_type_text(hec_tensor_type(t)).text, least);
 }
 
 bool hec_expect_int(MlirOperation op, const char *key, int64_t least) {
     const int64_t value = hec_get_int(op, key);
     if (value >= least) return true;
-    hec_ir_error(op, "%s is %" PRId64 ", expected at least %" PRId64, key, value, least);
-    return false;
+    return hec_ir_error(op, "%s is %" PRId64 ", expected at least %" PRId64, key, value, least);
 }
 
 bool hec_expect_ids(MlirOperation op, const char *what, int64_t size) {
@@ -105,9 +101,8 @@ bool hec_expect_ids(MlirOperation op, const char *what, int64_t size) {
     if (!hec_module_has_vocabulary(module)) return true;
     const int64_t vocabulary = hec_module_vocabulary(module);
     if (size >= vocabulary) return true;
-    hec_ir_error(op, "%s takes token ids up to %" PRId64 ", they go up to %" PRId64, what, size - 1,
-                 vocabulary - 1);
-    return false;
+    return hec_ir_error(op, "%s takes token ids up to %" PRId64 ", they go up to %" PRId64, what,
+                        size - 1, vocabulary - 1);
 }
 
 MlirValue hec_rule_build(struct hec_gradient *g, enum hec_op id, int operands,

@@ -7,8 +7,7 @@ static bool check(MlirOperation op, const char *what, MlirValue value) {
     const int rank = hec_tensor_at(value).rank;
     const int64_t over = hec_any_over(op);
     if (over >= 1 && over <= rank) return true;
-    hec_ir_error(op, "over is %" PRId64 ", but %s has %d dimensions", over, what, rank);
-    return false;
+    return hec_ir_error(op, "over is %" PRId64 ", but %s has %d dimensions", over, what, rank);
 }
 
 static bool infer_softmax(MlirOperation op, MlirType *result) {

@@ -12,12 +12,10 @@ static bool check(MlirOperation op, const struct hec_tensor *experts, const stru
     const struct hec_tensor tail = hec_slice(experts, 1, experts->rank);
     const struct hec_tensor row_tail = hec_slice(rows, 1, rows->rank);
     if (!mlirStringRefEqual(rows->dim[0], HEC_STR("rows")) || !hec_same_dims(&tail, &row_tail) ||
-        !mlirTypeEqual(tail.element, row_tail.element)) {
-        hec_ir_error(op, "%s and %s are not a vector per expert and per row",
-                     hec_type_text(hec_tensor_type(experts)).text,
-                     hec_type_text(hec_tensor_type(rows)).text);
-        return false;
-    }
+        !mlirTypeEqual(tail.element, row_tail.element))
+        return hec_ir_error(op, "%s and %s are not a vector per expert and per row",
+                            hec_type_text(hec_tensor_type(experts)).text,
+                            hec_type_text(hec_tensor_type(rows)).text);
     const struct hec_tensor want = hec_vector(hec_i32(op), HEC_STR("first"), experts->size[0] + 1);
     return hec_expect(op, "first", first, &want);
 }

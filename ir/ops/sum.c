@@ -5,18 +5,15 @@
 static bool verify_sum(MlirOperation op) {
     const struct hec_tensor a = hec_tensor_at(hec_sum_a(op)), r = hec_tensor_at(hec_sum_r(op));
     if (!hec_expect_real(op, "the operand", hec_sum_a(op))) return false;
-    if (!mlirTypeEqual(a.element, r.element)) {
-        hec_ir_error(op, "operand and result differ in their element type");
-        return false;
-    }
+    if (!mlirTypeEqual(a.element, r.element))
+        return hec_ir_error(op, "operand and result differ in their element type");
     int previous = -1;
     for (int i = 0; i < r.rank; i++) {
         const int at = hec_tensor_find(&a, r.dim[i]);
-        if (at <= previous || a.size[at] != r.size[i]) {
-            hec_ir_error(op, "the result's dimension %.*s is not in its place in the operand",
-                         (int)r.dim[i].length, r.dim[i].data);
-            return false;
-        }
+        if (at <= previous || a.size[at] != r.size[i])
+            return hec_ir_error(op,
+                                "the result's dimension %.*s is not in its place in the operand",
+                                (int)r.dim[i].length, r.dim[i].data);
         previous = at;
     }
     return true;

@@ -17,11 +17,10 @@ static bool verify(MlirOperation op) {
     if (!hec_expect_real(op, "a", hec_gated_product_a(op)) || !hec_expect_rank(op, "a", &a, 1) ||
         !hec_expect_rank(op, "gated", &r, 1))
         return false;
-    if (b.rank != a.rank + r.rank - 1) {
-        hec_ir_error(op, "b is %s, expected the experts' dimension, a's columns and those of gated",
-                     hec_type_text(hec_tensor_type(&b)).text);
-        return false;
-    }
+    if (b.rank != a.rank + r.rank - 1)
+        return hec_ir_error(
+            op, "b is %s, expected the experts' dimension, a's columns and those of gated",
+            hec_type_text(hec_tensor_type(&b)).text);
     const struct hec_tensor k = hec_slice(&a, 1, a.rank), n = hec_slice(&r, 1, r.rank);
     struct hec_tensor weights = hec_slice(&b, 0, 1);
     weights.element = a.element;
@@ -29,10 +28,8 @@ static bool verify(MlirOperation op) {
     weights = hec_join(&weights, &n);
     const struct hec_tensor rows = hec_vector(a.element, HEC_STR("rows"), a.size[0]);
     const struct hec_tensor result = hec_join(&rows, &n);
-    if (!mlirStringRefEqual(a.dim[0], rows.dim[0])) {
-        hec_ir_error(op, "a must start with rows, or be of the route's tokens");
-        return false;
-    }
+    if (!mlirStringRefEqual(a.dim[0], rows.dim[0]))
+        return hec_ir_error(op, "a must start with rows, or be of the route's tokens");
     return hec_expect(op, "b", hec_gated_product_b(op), &weights) &&
            hec_expect(op, "c", hec_gated_product_c(op), &weights) &&
            hec_expect(op, "ab", hec_gated_product_ab(op), &result) &&

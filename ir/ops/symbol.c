@@ -13,29 +13,24 @@
 
 static bool check_top_level(MlirOperation op) {
     if (hec_op_is(mlirOperationGetParentOperation(op), HEC_OP_MODULE)) return true;
-    hec_ir_error(op, "a symbol belongs at the top level of the module");
-    return false;
+    return hec_ir_error(op, "a symbol belongs at the top level of the module");
 }
 
 static bool check_tensor(MlirOperation op, struct hec_tensor *t) {
     const MlirType type = hec_any_type(op);
     if (!mlirTypeIsARankedTensor(type) || mlirShapedTypeGetRank(type) > HEC_IR_RANK_MAX ||
-        !mlirShapedTypeHasStaticShape(type)) {
-        hec_ir_error(op, "type is %s, expected a tensor of at most %d dimensions with sizes",
-                     hec_type_text(type).text, HEC_IR_RANK_MAX);
-        return false;
-    }
-    if (!hec_type_is_sized(type)) {
-        hec_ir_error(op, "type is %s: too large, or empty", hec_type_text(type).text);
-        return false;
-    }
+        !mlirShapedTypeHasStaticShape(type))
+        return hec_ir_error(op, "type is %s, expected a tensor of at most %d dimensions with sizes",
+                            hec_type_text(type).text, HEC_IR_RANK_MAX);
+    if (!hec_type_is_sized(type))
+        return hec_ir_error(op, "type is %s: too large, or empty", hec_type_text(type).text);
     *t = hec_tensor_of(type);
     for (int i = 0; i < t->rank; i++) {
         const bool twice = hec_tensor_find(t, t->dim[i]) != i;
         if (!mlirStringRefEqual(t->dim[i], HEC_STR("?")) && !twice) continue;
-        hec_ir_error(op, twice ? "the dimension %.*s is twice in type" : "type has no names (%.*s)",
-                     (int)t->dim[i].length, t->dim[i].data);
-        return false;
+        return hec_ir_error(
+            op, twice ? "the dimension %.*s is twice in type" : "type has no names (%.*s)",
+            (int)t->dim[i].length, t->dim[i].data);
     }
     return true;
 }
@@ -43,9 +38,8 @@ static bool check_tensor(MlirOperation op, struct hec_tensor *t) {
 // At most what keeps products of sizes in range.
 static bool check_count(MlirOperation op, const char *key, int64_t least, int64_t most) {
     if (hec_get_int(op, key) <= most) return hec_expect_int(op, key, least);
-    hec_ir_error(op, "%s is %" PRId64 ", expected at most %" PRId64, key, hec_get_int(op, key),
-                 most);
-    return false;
+    return hec_ir_error(op, "%s is %" PRId64 ", expected at most %" PRId64, key,
+                        hec_get_int(op, key), most);
 }
 
 static bool check_layers(MlirOperation op) {
@@ -67,13 +61,10 @@ static const char *const numbers[] = {"deviation", "theta", "factor", "low", "hi
 static bool check_ramp(MlirOperation op) {
     const double low = hec_any_low(op), high = hec_any_high(op);
     const bool turns = hec_any_has_original(op);
-    if (!(hec_any_factor(op) > 0) || (turns ? low > high : low >= high)) {
-        hec_ir_error(op, "factor must be positive, low less than high");
-        return false;
-    }
+    if (!(hec_any_factor(op) > 0) || (turns ? low > high : low >= high))
+        return hec_ir_error(op, "factor must be positive, low less than high");
     if (!turns || (isfinite(hec_any_original(op)) && hec_any_original(op) > 0)) return true;
-    hec_ir_error(op, "original is %g, expected a positive number", hec_any_original(op));
-    return false;
+    return hec_ir_error(op, "original is %g, expected a positive number", hec_any_original(op));
 }
 
 static bool is_listed(const char *key, const char *const *keys, int count) {
@@ -89,19 +80,16 @@ static bool check_numbers(MlirOperation op, const char *init, const char *const 
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         const bool wanted =
             is_listed(numbers[i], needs, 2) || (scales && is_listed(numbers[i], scaling, 4));
-        if (wanted != hec_has_attr(op, numbers[i])) {
-            hec_ir_error(op, wanted ? "init is %s, which needs %s" : "init is %s, which has no %s",
-                         init, numbers[i]);
-            return false;
-        }
+        if (wanted != hec_has_attr(op, numbers[i]))
+            return hec_ir_error(
+                op, wanted ? "init is %s, which needs %s" : "init is %s, which has no %s", init,
+                numbers[i]);
         if (!wanted || isfinite(hec_get_float(op, numbers[i]))) continue;
-        hec_ir_error(op, "%s is no finite number", numbers[i]);
-        return false;
+        return hec_ir_error(op, "%s is no finite number", numbers[i]);
     }
     if (scales) return check_ramp(op);
     if (!hec_any_has_original(op)) return true;
-    hec_ir_error(op, "init is %s, which has no original", init);
-    return false;
+    return hec_ir_error(op, "init is %s, which has no original", init);
 }
 
 static bool check_init(MlirOperation op) {
@@ -111,9 +99,8 @@ static bool check_init(MlirOperation op) {
         const bool scales = initializers[i].scales && hec_any_has_factor(op);
         return check_numbers(op, initializers[i].init, initializers[i].needs, scales);
     }
-    hec_ir_error(op, "init is \"%.*s\", expected zeros, ones, normal or rope", (int)init.length,
-                 init.data);
-    return false;
+    return hec_ir_error(op, "init is \"%.*s\", expected zeros, ones, normal or rope",
+                        (int)init.length, init.data);
 }
 
 static bool is_in(MlirStringRef text, const char *part) {
@@ -123,19 +110,14 @@ static bool is_in(MlirStringRef text, const char *part) {
 static bool check_set(MlirOperation op, const struct hec_tensor *t) {
     const MlirStringRef name = hec_any_set(op);
     const MlirOperation set = hec_find_symbol(hec_module_of(op), name);
-    if (!hec_op_is(set, HEC_OP_set)) {
-        hec_ir_error(op, "there is no moe.set @%.*s", (int)name.length, name.data);
-        return false;
-    }
-    if (t->rank == 0 || t->size[0] != hec_set_experts(set)) {
-        hec_ir_error(op, "type does not start with the %" PRId64 " experts of @%.*s",
-                     hec_set_experts(set), (int)name.length, name.data);
-        return false;
-    }
+    if (!hec_op_is(set, HEC_OP_set))
+        return hec_ir_error(op, "there is no moe.set @%.*s", (int)name.length, name.data);
+    if (t->rank == 0 || t->size[0] != hec_set_experts(set))
+        return hec_ir_error(op, "type does not start with the %" PRId64 " experts of @%.*s",
+                            hec_set_experts(set), (int)name.length, name.data);
     if (hec_any_layers(op) == hec_set_layers(set)) return true;
-    hec_ir_error(op, "%" PRId64 " layers, but @%.*s has %" PRId64, hec_any_layers(op),
-                 (int)name.length, name.data, hec_set_layers(set));
-    return false;
+    return hec_ir_error(op, "%" PRId64 " layers, but @%.*s has %" PRId64, hec_any_layers(op),
+                        (int)name.length, name.data, hec_set_layers(set));
 }
 
 // Two numbers of each layer: a factor of the learning rate, and a decay, of which -1 is none.
@@ -158,21 +140,16 @@ static bool check_rates(MlirOperation op) {
 // Checks the attributes that a group of parameters gives.
 static bool check_group(MlirOperation op) {
     static const char *const factors[] = {"lr_scale", "decay_rate"};
-    if (hec_any_frozen(op) && hec_any_trainable(op)) {
-        hec_ir_error(op, "is frozen and trainable");
-        return false;
-    }
-    if (hec_any_muon(op) && !hec_any_trainable(op)) {
-        hec_ir_error(op, "is Muon's and not trainable");
-        return false;
-    }
+    if (hec_any_frozen(op) && hec_any_trainable(op))
+        return hec_ir_error(op, "is frozen and trainable");
+    if (hec_any_muon(op) && !hec_any_trainable(op))
+        return hec_ir_error(op, "is Muon's and not trainable");
     if (hec_any_has_layer_rates(op) && !check_rates(op)) return false;
     for (int i = 0; i < 2; i++) {
         if (!hec_has_attr(op, factors[i])) continue;
         const double value = hec_get_float(op, factors[i]);
         if (isfinite(value) && value > 0) continue;
-        hec_ir_error(op, "%s is %g, expected a positive number", factors[i], value);
-        return false;
+        return hec_ir_error(op, "%s is %g, expected a positive number", factors[i], value);
     }
     return true;
 }
@@ -188,8 +165,7 @@ static bool check_path(MlirOperation op, MlirStringRef path, const struct hec_te
     const int64_t length = hec_path_length(text, last, t->rank > 0 ? t->size[0] - 1 : 0);
     free(text);
     if (length <= HEC_PATH_MAX) return true;
-    hec_ir_error(op, "its path has %" PRId64 " bytes, at most %d", length, HEC_PATH_MAX);
-    return false;
+    return hec_ir_error(op, "its path has %" PRId64 " bytes, at most %d", length, HEC_PATH_MAX);
 }
 
 static bool verify_param(MlirOperation op) {
@@ -197,28 +173,19 @@ static bool verify_param(MlirOperation op) {
     if (!check_top_level(op) || !check_tensor(op, &t) || !check_layers(op) || !check_init(op)) {
         return false;
     }
-    if (!hec_type_is_real(hec_any_type(op))) {
-        hec_ir_error(op, "type is %s, expected a tensor of f32 or f64",
-                     hec_type_text(hec_any_type(op)).text);
-        return false;
-    }
+    if (!hec_type_is_real(hec_any_type(op)))
+        return hec_ir_error(op, "type is %s, expected a tensor of f32 or f64",
+                            hec_type_text(hec_any_type(op)).text);
     const MlirStringRef path = hec_any_path(op);
     if (!check_path(op, path, &t)) return false;
-    if ((hec_any_layers(op) > 0) != is_in(path, "{}") ||
-        hec_any_has_set(op) != is_in(path, "{e}")) {
-        hec_ir_error(op, "path is \"%.*s\"; {} stands for the layer, {e} for the expert",
-                     (int)path.length, path.data);
-        return false;
-    }
-    if (hec_any_layers(op) > 0 && (!hec_any_has_index_first(op) || !hec_any_has_index_stride(op))) {
-        hec_ir_error(op, "a parameter with layers needs index_first and index_stride");
-        return false;
-    }
-    if (hec_any_layers(op) > 0 && (hec_any_index_first(op) < 0 || hec_any_index_stride(op) < 1)) {
-        hec_ir_error(op, "iterations go from %" PRId64 " in steps of %" PRId64,
-                     hec_any_index_first(op), hec_any_index_stride(op));
-        return false;
-    }
+    if ((hec_any_layers(op) > 0) != is_in(path, "{}") || hec_any_has_set(op) != is_in(path, "{e}"))
+        return hec_ir_error(op, "path is \"%.*s\"; {} stands for the layer, {e} for the expert",
+                            (int)path.length, path.data);
+    if (hec_any_layers(op) > 0 && (!hec_any_has_index_first(op) || !hec_any_has_index_stride(op)))
+        return hec_ir_error(op, "a parameter with layers needs index_first and index_stride");
+    if (hec_any_layers(op) > 0 && (hec_any_index_first(op) < 0 || hec_any_index_stride(op) < 1))
+        return hec_ir_error(op, "iterations go from %" PRId64 " in steps of %" PRId64,
+                            hec_any_index_first(op), hec_any_index_stride(op));
     return check_group(op) && (!hec_any_has_set(op) || check_set(op, &t));
 }
 
@@ -228,9 +195,8 @@ static bool verify_set(MlirOperation op) {
         return false;
     }
     if (hec_any_topk(op) <= hec_any_experts(op)) return true;
-    hec_ir_error(op, "topk is %" PRId64 " of %" PRId64 " experts", hec_any_topk(op),
-                 hec_any_experts(op));
-    return false;
+    return hec_ir_error(op, "topk is %" PRId64 " of %" PRId64 " experts", hec_any_topk(op),
+                        hec_any_experts(op));
 }
 
 static bool is_text(MlirStringRef text, const char *what) {
@@ -243,41 +209,35 @@ static bool check_loss(MlirOperation op) {
     if (hec_any_has_loss(op) == named && hec_any_has_ahead(op) == named &&
         hec_any_has_coef(op) == named && (!named || hec_any_ahead(op) > 0))
         return true;
-    hec_ir_error(op, "loss, ahead (at least 1) and coef belong to what holds the logits of a loss, "
-                     "or its losses");
-    return false;
+    return hec_ir_error(
+        op, "loss, ahead (at least 1) and coef belong to what holds the logits of a loss, "
+            "or its losses");
 }
 
 // The runtime's slots: the loads of a set in each layer, or logits, those of a named loss, too, or losses.
 static bool check_holds(MlirOperation op, const struct hec_tensor *t) {
     const MlirStringRef holds = hec_any_holds(op);
     const bool real = hec_type_is_real(hec_type_unrounded(hec_any_type(op)));
-    if (!hec_any_observed(op)) {
-        hec_ir_error(op, "holds what the runtime reads, but is not observed");
-        return false;
-    }
+    if (!hec_any_observed(op))
+        return hec_ir_error(op, "holds what the runtime reads, but is not observed");
     if (is_text(holds, "logits") || is_text(holds, "loss")) {
         const bool block = t->rank == 2 && mlirStringRefEqual(t->dim[0], HEC_STR("block"));
         if (real && (t->rank == 3 || block) && !hec_any_layers(op)) return true;
-        hec_ir_error(op, "type is %s, expected logits of all tokens, or of a block, without layers",
-                     hec_type_text(hec_any_type(op)).text);
-        return false;
+        return hec_ir_error(
+            op, "type is %s, expected logits of all tokens, or of a block, without layers",
+            hec_type_text(hec_any_type(op)).text);
     }
     if (is_text(holds, "losses")) {
         if (real && t->rank == 2 && !hec_any_layers(op)) return true;
-        hec_ir_error(op, "type is %s, expected a loss of each token, without layers",
-                     hec_type_text(hec_any_type(op)).text);
-        return false;
+        return hec_ir_error(op, "type is %s, expected a loss of each token, without layers",
+                            hec_type_text(hec_any_type(op)).text);
     }
-    if (!is_text(holds, "loads")) {
-        hec_ir_error(op, "holds is \"%.*s\", expected loads, logits, loss or losses",
-                     (int)holds.length, holds.data);
-        return false;
-    }
+    if (!is_text(holds, "loads"))
+        return hec_ir_error(op, "holds is \"%.*s\", expected loads, logits, loss or losses",
+                            (int)holds.length, holds.data);
     if (!real && t->rank == 1) return check_set(op, t);
-    hec_ir_error(op, "type is %s, expected a count for each expert",
-                 hec_type_text(hec_any_type(op)).text);
-    return false;
+    return hec_ir_error(op, "type is %s, expected a count for each expert",
+                        hec_type_text(hec_any_type(op)).text);
 }
 
 // Whether another slot holds the same: the runtime would read one of them.
@@ -290,8 +250,8 @@ static bool check_alone(MlirOperation op) {
             !mlirStringRefEqual(hec_any_set(other), set) ||
             !mlirStringRefEqual(hec_any_loss(other), hec_any_loss(op)))
             continue;
-        hec_ir_error(other, "another slot holds the same %.*s", (int)holds.length, holds.data);
-        return false;
+        return hec_ir_error(other, "another slot holds the same %.*s", (int)holds.length,
+                            holds.data);
     }
     return true;
 }
@@ -299,10 +259,8 @@ static bool check_alone(MlirOperation op) {
 static bool verify_slot(MlirOperation op) {
     struct hec_tensor t;
     if (!check_top_level(op) || !check_tensor(op, &t) || !check_layers(op)) return false;
-    if (hec_type_is_rounded(hec_any_type(op)) && !hec_target_of(op)->bf16_values) {
-        hec_ir_error(op, "keeps bf16, which values of this target are not");
-        return false;
-    }
+    if (hec_type_is_rounded(hec_any_type(op)) && !hec_target_of(op)->bf16_values)
+        return hec_ir_error(op, "keeps bf16, which values of this target are not");
     if (!check_loss(op)) return false;
     return !hec_any_has_holds(op) || (check_holds(op, &t) && check_alone(op));
 }
@@ -316,9 +274,8 @@ static bool check_layer(MlirOperation op, MlirOperation symbol) {
     const struct hec_for loop = hec_for_of(around);
     if (!mlirValueEqual(layer, loop.layer) || loop.count <= hec_any_layers(symbol)) return true;
     const MlirStringRef name = hec_any_sym_name(symbol);
-    hec_ir_error(op, "the loop runs over %" PRId64 " layers, @%.*s has %" PRId64, loop.count,
-                 (int)name.length, name.data, hec_any_layers(symbol));
-    return false;
+    return hec_ir_error(op, "the loop runs over %" PRId64 " layers, @%.*s has %" PRId64, loop.count,
+                        (int)name.length, name.data, hec_any_layers(symbol));
 }
 
 // `found` is the type that `op` reads from or writes to the symbol named by `key`.
@@ -326,21 +283,16 @@ static bool check_access(MlirOperation op, const char *key, enum hec_op kind, Ml
     const bool layered = !mlirValueIsNull(hec_layer_of(op));
     const MlirStringRef name = hec_get_string(op, key);
     const MlirOperation symbol = hec_find_symbol(hec_module_of(op), name);
-    if (!hec_op_is(symbol, kind)) {
-        hec_ir_error(op, "there is no %s @%.*s", hec_op_row(kind)->name, (int)name.length,
-                     name.data);
-        return false;
-    }
+    if (!hec_op_is(symbol, kind))
+        return hec_ir_error(op, "there is no %s @%.*s", hec_op_row(kind)->name, (int)name.length,
+                            name.data);
     const MlirType type = hec_any_type(symbol);
-    if (!mlirTypeEqual(type, found)) {
-        hec_ir_error(op, "the value is %s, but @%.*s is %s", hec_type_text(found).text,
-                     (int)name.length, name.data, hec_type_text(type).text);
-        return false;
-    }
+    if (!mlirTypeEqual(type, found))
+        return hec_ir_error(op, "the value is %s, but @%.*s is %s", hec_type_text(found).text,
+                            (int)name.length, name.data, hec_type_text(type).text);
     if ((hec_any_layers(symbol) > 0) == layered) return check_layer(op, symbol);
-    hec_ir_error(op, layered ? "@%.*s has no layers" : "@%.*s has layers: which one?",
-                 (int)name.length, name.data);
-    return false;
+    return hec_ir_error(op, layered ? "@%.*s has no layers" : "@%.*s has layers: which one?",
+                        (int)name.length, name.data);
 }
 
 // A parameter of f32 may be read as its copy rounded to bf16.
@@ -363,8 +315,7 @@ static bool verify_accumulate(MlirOperation op) {
     }
     const MlirStringRef name = hec_any_param(op);
     if (hec_any_trainable(hec_find_symbol(hec_module_of(op), name))) return true;
-    hec_ir_error(op, "@%.*s is not trainable", (int)name.length, name.data);
-    return false;
+    return hec_ir_error(op, "@%.*s is not trainable", (int)name.length, name.data);
 }
 
 // The gradient of reading a parameter is adding to its gradient, as soon as it is known: that ends

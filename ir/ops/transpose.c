@@ -12,9 +12,9 @@ static bool verify(MlirOperation op) {
         same = at >= 0 && r.size[at] == a.size[i];
     }
     if (same) return true;
-    hec_ir_error(op, "%s does not have the dimensions of %s",
-                 hec_type_text(hec_tensor_type(&r)).text, hec_type_text(hec_tensor_type(&a)).text);
-    return false;
+    return hec_ir_error(op, "%s does not have the dimensions of %s",
+                        hec_type_text(hec_tensor_type(&r)).text,
+                        hec_type_text(hec_tensor_type(&a)).text);
 }
 
 // A rounded copy of a parameter has a gradient of f32.

@@ -74,6 +74,5 @@ bool hec_target_verify(MlirOperation module) {
     const MlirStringRef text = hec_module_target(module);
     const struct hec_target *target = hec_target_find(text);
     if (target) return check_settings(module, target);
-    hec_ir_error(module, "there is no target '%.*s'", (int)text.length, text.data);
-    return false;
+    return hec_ir_error(module, "there is no target '%.*s'", (int)text.length, text.data);
 }

@@ -80,7 +80,7 @@ static void attach(struct hec_diag *diag, struct hec_report line) {
     HEC_PUSH(&diag->arena, &last_report(diag)->attached, kept);
 }
 
-void hec_diag_report(struct hec_diag *diag, enum hec_severity severity, struct hec_span at,
+bool hec_diag_report(struct hec_diag *diag, enum hec_severity severity, struct hec_span at,
                      const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -89,17 +89,17 @@ void hec_diag_report(struct hec_diag *diag, enum hec_severity severity, struct h
 
     if (severity == HEC_NOTE) {
         if (!diag->muted) attach(diag, (struct hec_report){.at = at, .text = text});
-        return;
+        return false;
     }
     if (severity == HEC_WARNING && diag->strict) severity = HEC_ERROR;
     if (severity == HEC_ERROR) diag->raised++;
     if (diag->reports.count >= REPORTS_MAX) {
         diag->muted = true;
         if (severity == HEC_ERROR) diag->errors++;
-        return;
+        return false;
     }
     diag->muted = reported_before(diag, at, text) || (severity == HEC_WARNING && diag->quiet);
-    if (diag->muted) return;
+    if (diag->muted) return false;
 
     struct hec_report *report = HEC_NEW(&diag->arena, struct hec_report);
     report->severity = severity;
@@ -111,6 +111,7 @@ void hec_diag_report(struct hec_diag *diag, enum hec_severity severity, struct h
         diag->errors++;
     else
         diag->warnings++;
+    return false;
 }
 
 void hec_diag_detail(struct hec_diag *diag, const char *format, ...) {

@@ -32,8 +32,9 @@ struct hec_diag {
 
 // Reports one complaint. The message says what is wrong and with which value, starts in lower case
 // and has no full stop. Never exits: the caller recovers. A HEC_NOTE belongs to the complaint
-// before it; with a place in the source it shows it.
-void hec_diag_report(struct hec_diag *diag, enum hec_severity severity, struct hec_span at,
+// before it; with a place in the source it shows it. Returns false, so that a check can end with
+// `return hec_error(...)`.
+bool hec_diag_report(struct hec_diag *diag, enum hec_severity severity, struct hec_span at,
                      const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 // Adds an indented line to the last complaint: a fact needed to understand it.

@@ -20,8 +20,8 @@ bool hec_check_arguments(struct hec_checker *checker, const struct hec_expr *cal
         const struct hec_argument *argument = &call->arguments.item[i];
         if (!argument->name) {
             if (given++ == i) continue;
-            hec_error(checker, argument->at, "an argument without a name stands before those with");
-            return false;
+            return hec_error(checker, argument->at,
+                             "an argument without a name stands before those with");
         }
         bool known = false;
         for (int j = 0; j < count; j++) known |= !strcmp(allowed[j], argument->name);
@@ -35,9 +35,8 @@ bool hec_check_arguments(struct hec_checker *checker, const struct hec_expr *cal
         }
     }
     if (given == positional) return good;
-    hec_error(checker, call->text_at, "`%s` takes %d argument%s by position, not %d", call->text,
-              positional, positional == 1 ? "" : "s", given);
-    return false;
+    return hec_error(checker, call->text_at, "`%s` takes %d argument%s by position, not %d",
+                     call->text, positional, positional == 1 ? "" : "s", given);
 }
 
 // Takes `call` of a row apart, "rope(x, theta = 10000, scaling = none)": how many operands there are, and

@@ -23,9 +23,8 @@ static bool is_heads(struct hec_site *site, const struct hec_expr *call,
     if (rank >= least && rank <= 3 && node->shape.dim[0].name == checker->positions &&
         node->batched)
         return true;
-    hec_error(checker, expr->at, "`%s` wants %s here, not %s", call->text, wanted,
-              hec_shape_text(checker->arena, &node->shape));
-    return false;
+    return hec_error(checker, expr->at, "`%s` wants %s here, not %s", call->text, wanted,
+                     hec_shape_text(checker->arena, &node->shape));
 }
 
 // `scaling = linear(factor)`: every frequency is divided.
@@ -57,12 +56,10 @@ static bool read_yarn(struct hec_site *site, const struct hec_expr *call, double
         !hec_argument_real(site, call, "attention", &attention) ||
         !hec_argument_bool(site, call, "truncate", &truncate))
         return false;
-    if (!(original >= 1) || !(slow > 0) || !(fast >= slow) || !(theta > 1) || attention < 0) {
-        hec_error(checker, call->at,
-                  "yarn needs `original`, the positions before scaling, fast >= slow > 0, a "
-                  "positive attention, and theta > 1");
-        return false;
-    }
+    if (!(original >= 1) || !(slow > 0) || !(fast >= slow) || !(theta > 1) || attention < 0)
+        return hec_error(checker, call->at,
+                         "yarn needs `original`, the positions before scaling, fast >= slow > 0, a "
+                         "positive attention, and theta > 1");
     double low = element_of(fast, theta, width, original);
     double high = element_of(slow, theta, width, original);
     if (truncate) low = floor(low), high = ceil(high);
@@ -87,9 +84,8 @@ static bool read_llama3(struct hec_site *site, const struct hec_expr *call, stru
         !hec_argument_real(site, call, "high", &rope->high))
         return false;
     if (rope->original >= 1 && rope->low > 0 && rope->high >= rope->low) return true;
-    hec_error(checker, call->at,
-              "llama3 needs `original`, the positions before scaling, and high >= low > 0");
-    return false;
+    return hec_error(checker, call->at,
+                     "llama3 needs `original`, the positions before scaling, and high >= low > 0");
 }
 
 static bool read_scaling(struct hec_site *site, const struct hec_expr *expr, double theta,
@@ -114,9 +110,8 @@ static bool read_scaling(struct hec_site *site, const struct hec_expr *expr, dou
                   hec_expr_text(checker->arena, value));
     }
     if (!read || rope->factor >= 1) return read;
-    hec_error(checker, value->at, "a factor of scaling is at least 1, not %s",
-              hec_number_text(checker->arena, rope->factor));
-    return false;
+    return hec_error(checker, value->at, "a factor of scaling is at least 1, not %s",
+                     hec_number_text(checker->arena, rope->factor));
 }
 
 static bool same_rope(const struct hec_rope *a, const struct hec_rope *b) {
@@ -220,17 +215,15 @@ static bool check_heads(struct hec_site *site, const struct hec_expr *expr,
 
 static bool read_mask(struct hec_site *site, const struct hec_expr *expr, struct hec_node *node) {
     struct hec_checker *checker = site->checker;
-    if (!hec_argument(expr, "causal")) {
-        hec_error(checker, expr->text_at, "say `causal = true` or `causal = false`");
-        return false;
-    }
+    if (!hec_argument(expr, "causal"))
+        return hec_error(checker, expr->text_at, "say `causal = true` or `causal = false`");
     if (!hec_argument_bool(site, expr, "causal", &node->attribute.causal)) return false;
     if (!hec_argument_integer(site, expr, "window", 0, &node->attribute.window)) return false;
     if (!hec_argument_integer(site, expr, "chunk", 0, &node->attribute.chunk)) return false;
     if (node->attribute.causal || (!node->attribute.window && !node->attribute.chunk)) return true;
     const char *name = node->attribute.window ? "window" : "chunk";
-    hec_error(checker, hec_argument(expr, name)->at, "not yet: a %s without `causal = true`", name);
-    return false;
+    return hec_error(checker, hec_argument(expr, name)->at, "not yet: a %s without `causal = true`",
+                     name);
 }
 
 // Reads the factor and the cap of scores.
@@ -238,15 +231,12 @@ static bool read_scores(struct hec_site *site, const struct hec_expr *expr, stru
     struct hec_checker *checker = site->checker;
     if (!hec_argument_real(site, expr, "scale", &node->attribute.scale)) return false;
     if (!hec_argument_real(site, expr, "cap", &node->attribute.cap)) return false;
-    if (hec_argument(expr, "scale") && node->attribute.scale <= 0) {
-        hec_error(checker, hec_argument(expr, "scale")->value->at, "`scale` must be positive");
-        return false;
-    }
-    if (node->attribute.cap < 0) {
-        hec_error(checker, hec_argument(expr, "cap")->value->at,
-                  "`cap` must be positive, or 0 for none");
-        return false;
-    }
+    if (hec_argument(expr, "scale") && node->attribute.scale <= 0)
+        return hec_error(checker, hec_argument(expr, "scale")->value->at,
+                         "`scale` must be positive");
+    if (node->attribute.cap < 0)
+        return hec_error(checker, hec_argument(expr, "cap")->value->at,
+                         "`cap` must be positive, or 0 for none");
     return true;
 }
 
@@ -264,9 +254,8 @@ static bool read_documents(struct hec_site *site, const struct hec_expr *expr,
         node->operand[node->operands++] = places;
         return node->attribute.documents = true;
     }
-    hec_error(checker, value->at, "documents are what `documents(ids, end)` gives, not `%s`",
-              hec_expr_text(checker->arena, value));
-    return false;
+    return hec_error(checker, value->at, "documents are what `documents(ids, end)` gives, not `%s`",
+                     hec_expr_text(checker->arena, value));
 }
 
 // `sinks = s`: a logit for each head of the queries, the same for all tokens.
@@ -283,9 +272,8 @@ static bool read_sinks(struct hec_site *site, const struct hec_expr *expr, struc
         node->operand[node->operands++] = sinks;
         return true;
     }
-    hec_error(checker, value->at, "`sinks` are a logit for each head, [%s], not %s", heads.name,
-              hec_shape_text(checker->arena, &sinks->shape));
-    return false;
+    return hec_error(checker, value->at, "`sinks` are a logit for each head, [%s], not %s",
+                     heads.name, hec_shape_text(checker->arena, &sinks->shape));
 }
 
 struct hec_value hec_call_sdpa(struct hec_site *site, const struct hec_expr *expr,

@@ -35,9 +35,9 @@ static bool read_rate(struct hec_site *site, const struct hec_expr *expr, double
     if (!hec_constant_real(site->checker, site->env, given, "a rate of dropout", rate))
         return false;
     if (*rate >= 0 && *rate < 1) return true;
-    hec_error(site->checker, given->at, "a rate of dropout is at least 0 and less than 1, not %s",
-              hec_number_text(site->checker->arena, *rate));
-    return false;
+    return hec_error(site->checker, given->at,
+                     "a rate of dropout is at least 0 and less than 1, not %s",
+                     hec_number_text(site->checker->arena, *rate));
 }
 
 static struct hec_value hec_call_dropout(struct hec_site *site, const struct hec_expr *expr,

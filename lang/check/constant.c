@@ -66,13 +66,11 @@ bool hec_resolve_constant(struct hec_checker *checker, const struct hec_env *env
 
 static bool unknown_name(struct hec_checker *checker, const struct hec_expr *expr) {
     const struct hec_entry *entry = hec_find_entry(checker, expr->text);
-    if (entry) {
-        hec_error(checker, expr->at, "`%s` is not a number: it is a %s", expr->text,
-                  entry->kind == HEC_ITEM_BLOCK ? "block"
-                  : entry->kind == HEC_ITEM_MOE ? "moe"
-                                                : "model");
-        return false;
-    }
+    if (entry)
+        return hec_error(checker, expr->at, "`%s` is not a number: it is a %s", expr->text,
+                         entry->kind == HEC_ITEM_BLOCK ? "block"
+                         : entry->kind == HEC_ITEM_MOE ? "moe"
+                                                       : "model");
     HEC_VEC(const char *) candidates = {0};
     for (int i = 0; i < checker->entries.count; i++) {
         const struct hec_entry *known = checker->entries.item[i];
@@ -91,18 +89,16 @@ static const char *operand_kind(const struct hec_constant *value) {
 static bool wants(struct hec_checker *checker, const struct hec_expr *expr,
                   const struct hec_constant *value, int kind) {
     if ((int)value->kind == kind) return true;
-    hec_error(checker, expr->text_at, "`%s` takes %s, not %s", hec_operator_text(expr->operation),
-              kind == HEC_CONSTANT_BOOL ? "true or false" : "numbers", operand_kind(value));
-    return false;
+    return hec_error(checker, expr->text_at, "`%s` takes %s, not %s",
+                     hec_operator_text(expr->operation),
+                     kind == HEC_CONSTANT_BOOL ? "true or false" : "numbers", operand_kind(value));
 }
 
 static bool divide(struct hec_checker *checker, const struct hec_expr *expr, double a, double b,
                    struct hec_constant *value) {
-    if (b == 0) {
-        hec_error(checker, expr->at, "division by zero in `%s`",
-                  hec_expr_text(checker->arena, expr));
-        return false;
-    }
+    if (b == 0)
+        return hec_error(checker, expr->at, "division by zero in `%s`",
+                         hec_expr_text(checker->arena, expr));
     *value = number(expr->operation == HEC_OP_DIV ? a / b : a - b * floor(a / b));
     return true;
 }
@@ -180,9 +176,8 @@ bool hec_constant_operate(struct hec_checker *checker, const struct hec_expr *ex
     case HEC_OP_MOD:
         return divide(checker, expr, a, b, value);
     default:
-        hec_error(checker, expr->text_at, "`%s` does not work on numbers",
-                  hec_operator_text(operation));
-        return false;
+        return hec_error(checker, expr->text_at, "`%s` does not work on numbers",
+                         hec_operator_text(operation));
     }
 }
 
@@ -246,9 +241,8 @@ static bool evaluate(struct hec_checker *checker, const struct hec_env *env,
                hec_constant_operate(checker, expr, &left, &right, value);
     }
     default:
-        hec_error(checker, expr->at, "`%s` is neither a number nor true or false",
-                  hec_expr_text(checker->arena, expr));
-        return false;
+        return hec_error(checker, expr->at, "`%s` is neither a number nor true or false",
+                         hec_expr_text(checker->arena, expr));
     }
 }
 
@@ -264,9 +258,8 @@ bool hec_constant_of(struct hec_checker *checker, const struct hec_env *env,
     const bool good = evaluate(checker, env, expr, value);
     checker->levels--;
     if (!good || value->kind != HEC_CONSTANT_NUMBER || isfinite(value->number.value)) return good;
-    hec_error(checker, expr->at, "`%s` is too large for a number",
-              hec_expr_text(checker->arena, expr));
-    return false;
+    return hec_error(checker, expr->at, "`%s` is too large for a number",
+                     hec_expr_text(checker->arena, expr));
 }
 
 bool hec_constant_integer(struct hec_checker *checker, const struct hec_env *env,
@@ -305,20 +298,17 @@ bool hec_constant_real(struct hec_checker *checker, const struct hec_env *env,
         *value = constant.number.value;
         return true;
     }
-    hec_error(checker, expr->at, "%s must be a plain number, not `%s`", what,
-              hec_expr_text(checker->arena, expr));
-    return false;
+    return hec_error(checker, expr->at, "%s must be a plain number, not `%s`", what,
+                     hec_expr_text(checker->arena, expr));
 }
 
 bool hec_constant_bool(struct hec_checker *checker, const struct hec_env *env,
                        const struct hec_expr *expr, const char *what, bool *value) {
     struct hec_constant constant;
     if (!hec_constant_of(checker, env, expr, &constant)) return false;
-    if (constant.kind != HEC_CONSTANT_BOOL) {
-        hec_error(checker, expr->at, "%s must be true or false, not %s", what,
-                  hec_constant_text(checker, &constant));
-        return false;
-    }
+    if (constant.kind != HEC_CONSTANT_BOOL)
+        return hec_error(checker, expr->at, "%s must be true or false, not %s", what,
+                         hec_constant_text(checker, &constant));
     *value = constant.truth;
     return true;
 }

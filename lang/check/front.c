@@ -126,10 +126,7 @@ bool hec_front_print_parse(const struct hec_front_options *options, struct hec_d
     struct hec_checker checker = checker_of(options, diag, arena);
     const char *why = NULL;
     const struct hec_source *source = hec_source_read(&checker.sources, options->path, &why);
-    if (!source) {
-        hec_error(&checker, HEC_NOWHERE, "cannot read %s: %s", options->path, why);
-        return false;
-    }
+    if (!source) return hec_error(&checker, HEC_NOWHERE, "cannot read %s: %s", options->path, why);
     const uint32_t errors_before = diag->errors;
     const struct hec_tree *tree = hec_parse(source, arena, &checker.names, diag);
     if (diag->errors != errors_before) return false;

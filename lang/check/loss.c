@@ -21,14 +21,11 @@ static bool check_name(struct hec_site *site, const struct hec_stmt *stmt) {
         hec_note(checker, checker->losses.item[i].at, "the first one");
         return false;
     }
-    if (strlen(stmt->name) > NAME_MOST) {
-        hec_error(checker, stmt->name_at, "the name of a loss has at most %d characters",
-                  NAME_MOST);
-        return false;
-    }
+    if (strlen(stmt->name) > NAME_MOST)
+        return hec_error(checker, stmt->name_at, "the name of a loss has at most %d characters",
+                         NAME_MOST);
     if (checker->losses.count < HEC_LOSSES_MAX) return true;
-    hec_error(checker, stmt->at, "a model has at most %d losses by name", HEC_LOSSES_MAX);
-    return false;
+    return hec_error(checker, stmt->at, "a model has at most %d losses by name", HEC_LOSSES_MAX);
 }
 
 // Whether a loss may stand here at all.
@@ -48,23 +45,17 @@ static bool read_options(struct hec_site *site, const struct hec_stmt *stmt, dou
     struct hec_checker *checker = site->checker;
     for (int i = 0; i < stmt->options.count; i++) {
         const struct hec_argument *option = &stmt->options.item[i];
-        if (!option->name) {
-            hec_error(checker, option->at, "a loss's options have names: `weight = 0.3`");
-            return false;
-        }
+        if (!option->name)
+            return hec_error(checker, option->at, "a loss's options have names: `weight = 0.3`");
         if (strcmp(option->name, "weight") != 0) {
             hec_unknown(checker, option->at, "option", option->name, known, 1);
             return false;
         }
-        if (i > 0) {
-            hec_error(checker, option->at, "`weight` is given twice");
-            return false;
-        }
+        if (i > 0) return hec_error(checker, option->at, "`weight` is given twice");
         if (!hec_constant_real(checker, site->env, option->value, "a weight", weight)) return false;
         if (*weight >= 0) continue;
-        hec_error(checker, option->value->at, "a weight is at least 0, not %s",
-                  hec_number_text(checker->arena, *weight));
-        return false;
+        return hec_error(checker, option->value->at, "a weight is at least 0, not %s",
+                         hec_number_text(checker->arena, *weight));
     }
     return true;
 }
@@ -101,12 +92,9 @@ static bool read_targets(struct hec_site *site, const struct hec_expr *call,
         const struct hec_expr *expr = argument->value;
         loss->targets = hec_node_of(site, hec_evaluate(site, expr, NULL), expr->at);
         if (!loss->targets) return false;
-        if (loss->targets->builtin != HEC_BUILTIN_ahead ||
-            loss->targets->kind != HEC_NODE_BUILTIN) {
-            hec_error(checker, expr->at,
-                      "targets are tokens to come, as in `targets = ahead(ids, 2)`");
-            return false;
-        }
+        if (loss->targets->builtin != HEC_BUILTIN_ahead || loss->targets->kind != HEC_NODE_BUILTIN)
+            return hec_error(checker, expr->at,
+                             "targets are tokens to come, as in `targets = ahead(ids, 2)`");
         loss->ahead = loss->targets->ahead;
     }
     return check_knows(checker, loss);
@@ -120,10 +108,9 @@ static bool read_teacher(struct hec_site *site, const struct hec_expr *call,
     loss->temperature = 1;
     if (!hec_argument_real(site, call, "temperature", &loss->temperature)) return false;
     if (loss->temperature > 0) return check_knows(checker, loss);
-    hec_error(checker, hec_argument(call, "temperature")->value->at,
-              "a temperature is more than 0, not %s",
-              hec_number_text(checker->arena, loss->temperature));
-    return false;
+    return hec_error(checker, hec_argument(call, "temperature")->value->at,
+                     "a temperature is more than 0, not %s",
+                     hec_number_text(checker->arena, loss->temperature));
 }
 
 void hec_declare_loss(struct hec_site *site, const struct hec_stmt *stmt) {

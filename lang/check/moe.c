@@ -37,9 +37,8 @@ static bool find_block(struct hec_site *site, const struct hec_expr *expr,
     result->body = expr;
     for (int i = 0; i < expr->arguments.count; i++) {
         if (expr->arguments.item[i].name) continue;
-        hec_error(checker, expr->arguments.item[i].at,
-                  "an expert gets its tokens from the router: only dims are given here");
-        return false;
+        return hec_error(checker, expr->arguments.item[i].at,
+                         "an expert gets its tokens from the router: only dims are given here");
     }
     result->env = hec_rebind(checker, site->env, &expr->arguments, entry->name);
     return true;
@@ -180,10 +179,9 @@ static bool check_signature(struct hec_site *site, const struct hec_unit *unit) 
     const bool good = x && x->shape.rank == 2 && x->shape.dim[0].name == checker->positions &&
                       hec_shape_same(&x->shape, &result);
     if (good) return true;
-    hec_error(checker, code->name_at,
-              "a moe takes tokens and returns tokens, as in "
-              "`(x[T, D]) -> [T, D]`");
-    return false;
+    return hec_error(checker, code->name_at,
+                     "a moe takes tokens and returns tokens, as in "
+                     "`(x[T, D]) -> [T, D]`");
 }
 
 void hec_elaborate_moe(struct hec_site *site, struct hec_unit *unit) {

@@ -14,10 +14,8 @@ static bool read_over(struct hec_site *site, const struct hec_expr *expr, const 
     *over = 1;
     if (!argument) return true;
     const struct hec_expr *list = argument->value;
-    if (list->kind != HEC_EXPR_LIST || list->arguments.count == 0) {
-        hec_error(checker, list->at, "`over` is a list of dims, as in `over = [H, A]`");
-        return false;
-    }
+    if (list->kind != HEC_EXPR_LIST || list->arguments.count == 0)
+        return hec_error(checker, list->at, "`over` is a list of dims, as in `over = [H, A]`");
     struct hec_shape dims;
     if (!hec_shape_of(checker, site->env, &list->arguments, list->at, &dims)) return false;
     bool trailing = dims.rank <= x->shape.rank;

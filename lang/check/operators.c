@@ -26,9 +26,8 @@ static bool sizes_agree(struct hec_checker *checker, const struct hec_expr *expr
 static bool real_operand(struct hec_checker *checker, const struct hec_expr *expr,
                          const struct hec_node *node) {
     if (!node->integer) return true;
-    hec_error(checker, expr->at, "`%s` holds token ids: only table[ids] takes them",
-              text_of(checker, expr));
-    return false;
+    return hec_error(checker, expr->at, "`%s` holds token ids: only table[ids] takes them",
+                     text_of(checker, expr));
 }
 
 static const struct hec_dim *missing_dim(const struct hec_shape *small,

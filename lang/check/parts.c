@@ -35,19 +35,15 @@ static bool positional(struct hec_site *site, const struct hec_expr *expr, int l
     int given = 0;
     for (int i = 0; i < expr->arguments.count; i++) {
         const struct hec_argument *argument = &expr->arguments.item[i];
-        if (!argument->name && given++ != i) {
-            hec_error(checker, argument->at, "an argument without a name stands before those with");
-            return false;
-        }
-        if (argument->name && hec_argument(expr, argument->name) != argument) {
-            hec_error(checker, argument->at, "`%s` is given twice", argument->name);
-            return false;
-        }
+        if (!argument->name && given++ != i)
+            return hec_error(checker, argument->at,
+                             "an argument without a name stands before those with");
+        if (argument->name && hec_argument(expr, argument->name) != argument)
+            return hec_error(checker, argument->at, "`%s` is given twice", argument->name);
     }
     if (given >= least && given <= most) return true;
-    hec_error(checker, expr->text_at, "`%s` takes %s by position, not %d", expr->text,
-              most == 1 ? "1 argument" : "2 to 12 arguments", given);
-    return false;
+    return hec_error(checker, expr->text_at, "`%s` takes %s by position, not %d", expr->text,
+                     most == 1 ? "1 argument" : "2 to 12 arguments", given);
 }
 
 static const struct hec_node *operand(struct hec_site *site, const struct hec_expr *expr) {
@@ -82,11 +78,9 @@ static int find_dim(struct hec_site *site, const struct hec_expr *call, const st
 // Puts `dim` in the place of another one; reports where it stands elsewhere already.
 static bool put_dim(struct hec_site *site, const struct hec_expr *call, struct hec_shape *shape,
                     int at, struct hec_dim dim) {
-    if (hec_shape_find(shape, dim.name) >= 0) {
-        hec_error(site->checker, call->at, "`%s` would have dim `%s` twice",
-                  hec_expr_text(site->checker->arena, call), dim.name);
-        return false;
-    }
+    if (hec_shape_find(shape, dim.name) >= 0)
+        return hec_error(site->checker, call->at, "`%s` would have dim `%s` twice",
+                         hec_expr_text(site->checker->arena, call), dim.name);
     shape->dim[at] = dim;
     return true;
 }
@@ -180,20 +174,17 @@ static bool read_parts(struct hec_site *site, const struct hec_argument *argumen
                        struct hec_dim whole, struct hec_dim *part) {
     struct hec_checker *checker = site->checker;
     const struct hec_expr *list = argument->value;
-    if (list->kind != HEC_EXPR_LIST || list->arguments.count != operands) {
-        hec_error(checker, list->at, "`%s` lists the dim of each of the %d operands",
-                  argument->name, operands);
-        return false;
-    }
+    if (list->kind != HEC_EXPR_LIST || list->arguments.count != operands)
+        return hec_error(checker, list->at, "`%s` lists the dim of each of the %d operands",
+                         argument->name, operands);
     int64_t sum = 0;
     for (int i = 0; i < operands; i++) {
         if (!hec_dim_of(checker, site->env, list->arguments.item[i].value, &part[i])) return false;
         sum += part[i].size;
     }
     if (sum == whole.size) return true;
-    hec_error(checker, list->at, "dim `%s` is %lld, its parts are %lld together", whole.name,
-              (long long)whole.size, (long long)sum);
-    return false;
+    return hec_error(checker, list->at, "dim `%s` is %lld, its parts are %lld together", whole.name,
+                     (long long)whole.size, (long long)sum);
 }
 
 // More than two operands are joined one after the other; dims between are called after what they hold.

@@ -17,28 +17,21 @@ static bool read_over(struct hec_site *site, const struct hec_expr *expr, enum h
     const struct hec_argument *argument = hec_argument(expr, "over");
     const struct hec_expr *input = expr->arguments.item[0].value;
     const char *text = hec_expr_text(checker->arena, input), *verb = verb_of(builtin);
-    if (x->integer || x->shape.rank == 0) {
-        hec_error(checker, input->at, "`%s` has no dims to %s over", text, verb);
-        return false;
-    }
+    if (x->integer || x->shape.rank == 0)
+        return hec_error(checker, input->at, "`%s` has no dims to %s over", text, verb);
     *over = (struct hec_shape){.rank = 1, .dim = {x->shape.dim[x->shape.rank - 1]}};
     const struct hec_expr *list = argument ? argument->value : NULL;
-    if (list && (list->kind != HEC_EXPR_LIST || list->arguments.count == 0)) {
-        hec_error(checker, list->at, "`over` is a list of dims, as in `over = [H, A]`");
-        return false;
-    }
+    if (list && (list->kind != HEC_EXPR_LIST || list->arguments.count == 0))
+        return hec_error(checker, list->at, "`over` is a list of dims, as in `over = [H, A]`");
     const struct hec_span at = list ? list->at : input->at;
     if (list && !hec_shape_of(checker, site->env, &list->arguments, at, over)) return false;
     for (int i = 0; i < over->rank; i++) {
         const char *name = over->dim[i].name;
-        if (x->batched && name == checker->positions) {
-            hec_error(checker, at, "`%s` would mix positions: it %ss over dim `%s`", expr->text,
-                      verb, name);
-            return false;
-        }
+        if (x->batched && name == checker->positions)
+            return hec_error(checker, at, "`%s` would mix positions: it %ss over dim `%s`",
+                             expr->text, verb, name);
         if (hec_shape_find(&x->shape, name) >= 0) continue;
-        hec_error(checker, at, "`%s` has no dim `%s` to %s over", text, name, verb);
-        return false;
+        return hec_error(checker, at, "`%s` has no dim `%s` to %s over", text, name, verb);
     }
     return true;
 }

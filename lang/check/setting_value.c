@@ -35,19 +35,15 @@ static const double exact = 0x1p53; // Whole numbers up to it are told apart.
 static bool in_range(const struct value_of *of, double value) {
     const struct hec_setting_row *row = of->row;
     struct hec_arena *arena = of->checker->arena;
-    if (value < row->smallest) {
-        hec_error(of->checker, of->expr->at, "`%s` must be at least %s, not %s", row->key,
-                  hec_number_text(arena, row->smallest), hec_number_text(arena, value));
-        return false;
-    }
+    if (value < row->smallest)
+        return hec_error(of->checker, of->expr->at, "`%s` must be at least %s, not %s", row->key,
+                         hec_number_text(arena, row->smallest), hec_number_text(arena, value));
     const double largest = row->largest > 0                 ? row->largest
                            : row->type == HEC_SETTING_COUNT ? exact
                                                             : value;
-    if (value > largest) {
-        hec_error(of->checker, of->expr->at, "`%s` must be at most %s, not %s", row->key,
-                  hec_number_text(arena, largest), hec_number_text(arena, value));
-        return false;
-    }
+    if (value > largest)
+        return hec_error(of->checker, of->expr->at, "`%s` must be at most %s, not %s", row->key,
+                         hec_number_text(arena, largest), hec_number_text(arena, value));
     return true;
 }
 

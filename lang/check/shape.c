@@ -44,11 +44,9 @@ bool hec_shape_of(struct hec_checker *checker, const struct hec_env *env,
                   const struct hec_arguments *dims, struct hec_span at, struct hec_shape *shape) {
     bool good = true;
     *shape = (struct hec_shape){0};
-    if (dims->count >= HEC_RANK_MAX) {
-        hec_error(checker, at, "a shape has at most %d dims, this one has %d", HEC_RANK_MAX - 1,
-                  dims->count);
-        return false;
-    }
+    if (dims->count >= HEC_RANK_MAX)
+        return hec_error(checker, at, "a shape has at most %d dims, this one has %d",
+                         HEC_RANK_MAX - 1, dims->count);
     for (int i = 0; i < dims->count; i++) {
         struct hec_dim dim;
         const struct hec_expr *expr = dims->item[i].value;

@@ -23,10 +23,9 @@ enum { CALLS_DEEP_MAX = 64, UNITS_MAX = 4000 }; // Bounds on time and memory for
 
 static bool has_few_arguments(struct hec_checker *checker, const struct hec_declaration *code) {
     if (code->arguments.count <= HEC_OPERANDS_MAX) return true;
-    hec_error(checker, code->arguments.item[HEC_OPERANDS_MAX].at,
-              "`%s` has %d arguments, more than %d", code->name, code->arguments.count,
-              HEC_OPERANDS_MAX);
-    return false;
+    return hec_error(checker, code->arguments.item[HEC_OPERANDS_MAX].at,
+                     "`%s` has %d arguments, more than %d", code->name, code->arguments.count,
+                     HEC_OPERANDS_MAX);
 }
 
 // Reports a call that has no end, or is beyond all measure.
@@ -40,10 +39,8 @@ static bool may_call(const struct hec_site *caller, const struct hec_declaration
         hec_note(checker, code->name_at, "a block is copied into each call, so this has no end");
         return false;
     }
-    if (depth > CALLS_DEEP_MAX) {
-        hec_error(checker, at, "calls nest more than %d deep", CALLS_DEEP_MAX);
-        return false;
-    }
+    if (depth > CALLS_DEEP_MAX)
+        return hec_error(checker, at, "calls nest more than %d deep", CALLS_DEEP_MAX);
     if (checker->units++ < UNITS_MAX) return true;
     if (checker->units == UNITS_MAX + 1)
         hec_error(checker, at, "the model has more than %d calls", UNITS_MAX);

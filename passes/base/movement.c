@@ -147,14 +147,11 @@ bool hec_movement_read(MlirOperation module, struct hpl_movement *movement) {
 bool hec_movement_check(MlirOperation module) {
     struct hpl_movement movement;
     if (!hec_module_has_movement(module)) return true;
-    if (!hec_movement_read(module, &movement)) {
-        hec_ir_error(module, "hecate.movement is not whole: pass shard writes it");
-        return false;
-    }
-    if (!hpl_policy_find(movement.policy)) {
-        hec_ir_error(module, "hecate.movement: the planner has no policy '%s'", movement.policy);
-        return false;
-    }
+    if (!hec_movement_read(module, &movement))
+        return hec_ir_error(module, "hecate.movement is not whole: pass shard writes it");
+    if (!hpl_policy_find(movement.policy))
+        return hec_ir_error(module, "hecate.movement: the planner has no policy '%s'",
+                            movement.policy);
     bool sound = true;
     for (int i = 0; i < HEC_MOVEMENT_NUMBERS; i++) {
         const struct hec_movement_number *n = &hec_movement_numbers[i];
@@ -255,8 +252,8 @@ bool hec_sites_find(MlirOperation module, struct hec_sites *sites) {
         const struct hec_site *s = &sites->site[i];
         const bool forward = s->exchange.ptr && s->waves.ptr && s->collect.ptr;
         if (forward && !s->waves_back.ptr == !s->collect_back.ptr) continue;
-        hec_ir_error(s->set, "its experts are not distributed: run distribute-experts first");
-        return false;
+        return hec_ir_error(s->set,
+                            "its experts are not distributed: run distribute-experts first");
     }
     return true;
 }

@@ -61,9 +61,8 @@ static bool check_shape(MlirOperation module, const struct hec_setup *setup,
         const struct hec_set_cost *cost = &setup->costs.set[i];
         layers += cost->layers;
         if (cost->experts == (int32_t)l->experts) continue;
-        hec_ir_error(module, "%s: %u experts, @%s has %d", setup->recorded, l->experts, cost->name,
-                     cost->experts);
-        return false;
+        return hec_ir_error(module, "%s: %u experts, @%s has %d", setup->recorded, l->experts,
+                            cost->name, cost->experts);
     }
     const int64_t devices = devices_of(setup);
     if (layers != l->layers) {
@@ -82,17 +81,12 @@ static bool check_shape(MlirOperation module, const struct hec_setup *setup,
 static bool read_file(MlirOperation module, struct hec_setup *setup) {
     char why[LOADS_WHY];
     struct loads loads;
-    if (!loads_read(&loads, setup->recorded, why)) {
-        hec_ir_error(module, "%s", why);
-        return false;
-    }
+    if (!loads_read(&loads, setup->recorded, why)) return hec_ir_error(module, "%s", why);
     setup->loads[0] = loads;
     if (!check_shape(module, setup, &loads)) return false;
     if (loads.devices != devices_of(setup) &&
-        !regroup(&setup->loads[0], (uint32_t)devices_of(setup))) {
-        hec_ir_error(module, "%s: out of memory", setup->recorded);
-        return false;
-    }
+        !regroup(&setup->loads[0], (uint32_t)devices_of(setup)))
+        return hec_ir_error(module, "%s: out of memory", setup->recorded);
     for (int i = 1; i < setup->costs.count; i++) setup->loads[i] = setup->loads[0];
     setup->recorded_times = (int64_t)loads.iterations * loads.microbatches;
     return true;
@@ -127,8 +121,7 @@ bool hec_recorded_read(MlirOperation module, struct hec_arena *arena, struct hec
     }
     for (int i = 0; i < setup->costs.count; i++) {
         if (draw(setup, i)) continue;
-        hec_ir_error(module, "out of memory for the loads that are assumed");
-        return false;
+        return hec_ir_error(module, "out of memory for the loads that are assumed");
     }
     return true;
 }

@@ -160,8 +160,7 @@ static bool check_numbers(MlirOperation module) {
     static const char *const number[] = {"hecate.world", "hecate.batch", "hecate.positions"};
     for (int i = 0; i < 3; i++) {
         if (hec_has_attr(module, number[i])) continue;
-        hec_ir_error(module, "has no %s: experts cannot move", number[i]);
-        return false;
+        return hec_ir_error(module, "has no %s: experts cannot move", number[i]);
     }
     return true;
 }
@@ -176,8 +175,7 @@ static bool check_sizes(MlirOperation module, MlirOperation set) {
     if (world >= 1 && world <= HPL_DEVICES_MAX && experts >= 1 && experts <= HPL_EXPERTS_MAX &&
         topk >= 1 && hec_set_layers(set) <= LAYERS_MAX && rows >= 1 && rows < HPL_ROWS_MAX)
         return true;
-    hec_ir_error(set, "has more experts, layers, devices or rows than the planner takes");
-    return false;
+    return hec_ir_error(set, "has more experts, layers, devices or rows than the planner takes");
 }
 
 int64_t hec_fitting(const struct hec_machine *m, double us, int64_t bytes) {

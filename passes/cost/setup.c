@@ -22,11 +22,9 @@ static bool read_policy(MlirOperation module, struct hec_setup *s) {
         name[experts.length] = 0;
     }
     s->policy = hpl_policy_find(name);
-    if (!s->policy) {
-        hec_ir_error(module, "there is no policy '%.*s' to place experts with", (int)experts.length,
-                     experts.data);
-        return false;
-    }
+    if (!s->policy)
+        return hec_ir_error(module, "there is no policy '%.*s' to place experts with",
+                            (int)experts.length, experts.data);
     // A policy that is named splits rows as its authors do.
     if (!mlirStringRefEqual(experts, HEC_STR("fssdp")))
         s->movement.even =

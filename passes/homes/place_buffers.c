@@ -93,10 +93,8 @@ static void write_attributes(struct hec_homes *p) {
 
 static bool check(MlirOperation module) {
     const MlirOperation forward = hec_find_symbol(module, HEC_STR("forward"));
-    if (!hec_op_is(forward, HEC_OP_FUNC)) {
-        hec_ir_error(module, "no function @forward to place");
-        return false;
-    }
+    if (!hec_op_is(forward, HEC_OP_FUNC))
+        return hec_ir_error(module, "no function @forward to place");
     struct hec_ops ops = hec_ops_below(module);
     bool sound = true;
     for (int k = 0; k < ops.count; k++) {
@@ -122,8 +120,7 @@ static bool decide(struct hec_homes *p) {
         hec_homes_repair(p);
         hec_live_free(&p->live);
     }
-    hec_ir_error(p->module, "homes: does not come to an end");
-    return false;
+    return hec_ir_error(p->module, "homes: does not come to an end");
 }
 
 static enum hec_pass_result place(struct hec_homes *p) {

@@ -92,10 +92,7 @@ bool hec_estimate(const struct hec_estimate_request *r, struct hec_arena *arena,
                                                .sums = r->sums};
     take_result(e, arena);
     const char *why = hec_timeline(&e->request, &e->result);
-    if (why) {
-        hec_ir_error(r->module, "%s", why);
-        return false;
-    }
+    if (why) return hec_ir_error(r->module, "%s", why);
     e->median = median_of(e->result.step, steps);
     // Loads that end before an interval has passed say neither what a change takes nor what it gives.
     e->us = e->median.us + (e->owners.loads_are_short ? 0 : e->owners.us_of_a_step);

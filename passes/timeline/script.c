@@ -349,8 +349,7 @@ static bool check_sets(const struct writer *w) {
     for (int i = 0; i < w->script->count; i++) {
         const struct hec_action *a = &w->script->action[i];
         if (has_no_set(a) || a->set >= 0) continue;
-        hec_ir_error(w->module, "moves experts of a set that it does not have");
-        return false;
+        return hec_ir_error(w->module, "moves experts of a set that it does not have");
     }
     return true;
 }

@@ -85,8 +85,7 @@ static bool choose_owners(MlirOperation module, struct hec_search *s, struct hec
         if (!s->sharded) continue;
         const int64_t most = overlap < c->experts ? overlap : c->experts;
         if (reshard(s, i, arena, most)) continue;
-        hec_ir_error(module, "the planner refuses the loads of '%s'", s->setup.recorded);
-        return false;
+        return hec_ir_error(module, "the planner refuses the loads of '%s'", s->setup.recorded);
     }
     return true;
 }
@@ -402,13 +401,11 @@ bool hec_search(MlirOperation module, const struct hec_pass_options *options,
         if (g.variant[k].module.ptr) mlirOperationDestroy(g.variant[k].module);
     }
     if (!found) return false;
-    if (s->count == 0) {
-        hec_ir_error(
+    if (s->count == 0)
+        return hec_ir_error(
             module,
             "`parallel.experts = %s` cannot place these experts on this cluster, with %s slots",
             s->setup.policy->name, s->fixed_slots ? "so few" : "1 to 8");
-        return false;
-    }
     choose(s);
     return true;
 }
