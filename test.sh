@@ -31,6 +31,6 @@ cmake --build build-fuzz
 ctest --test-dir build-fuzz --output-on-failure -j2
 
 echo "== Tests"
-# Six at a time on two cores: many wait for each other's ranks, or for time to pass, and what has ranks counts twice. The
+# Six at a time on two cores: many wait for each other's ranks, or for time to pass; tests of several ranks count twice. The
 # longest begin. Tests of texts have run above.
 ctest --test-dir build --output-on-failure -j6 -LE text

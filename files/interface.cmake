@@ -1,6 +1,6 @@
-# What hecatec and the libraries that it links with programs have in common are headers. A hash of all of them is compiled into hecatec, and is
-# part of a symbol's name in each library; hecatec links only those that have its own (codegen/driver/libraries.h). So what is left
-# of an older build makes no programs that crash.
+# hecatec and the libraries that it links with programs share headers. A hash of all of them is compiled into hecatec, and
+# is part of a symbol's name in each library; hecatec links only those that have its own (codegen/driver/libraries.h). So
+# libraries of an older build make no programs that crash.
 file(GLOB_RECURSE interface_headers CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/files/*.h ${PROJECT_SOURCE_DIR}/kernels/*.h ${PROJECT_SOURCE_DIR}/kernels/*.def
   ${PROJECT_SOURCE_DIR}/runtime/*.h ${PROJECT_SOURCE_DIR}/runtime/*.def)

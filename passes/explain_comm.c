@@ -106,7 +106,7 @@ static bool report(MlirOperation module, struct report *r) {
     if (why) return hec_ir_error(module, "%s", why);
     print_head(r);
     print_kinds(r, true);
-    fputs("\nOf each step\n", r->out);
+    fputs("\nIn each step\n", r->out);
     print_kinds(r, false);
     print_waits(r, &step);
     return true;

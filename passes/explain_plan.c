@@ -301,7 +301,7 @@ static void print_compared(const struct report *r) {
 }
 
 static void print_changes(const struct report *r) {
-    fputs("\nWhat would change it\n", r->out);
+    fputs("\nFacts that would change it\n", r->out);
     if (r->setup->recorded) {
         fprintf(r->out, "  other loads: these are %" PRId64 " recorded microbatches of %s\n",
                 r->setup->recorded_times, r->setup->recorded);

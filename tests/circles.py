@@ -29,7 +29,7 @@ def source_of(root, path):
 
 
 def symbols_of(objects):
-    """What each object file defines for others, and what it refers to."""
+    """The symbols that each object file defines for others, and those that it refers to."""
     if not objects:
         return {}
     text = subprocess.run(["nm", "-A", "-P", "-g", *objects], check=True, capture_output=True, text=True)

@@ -1,5 +1,6 @@
-"""files_of_operation.py ROOT: docs/ir.md tells every file that names the operation softcap, and only those; what
-it tells of a norm and of a pass is there, too. Neither an operation nor a norm takes more than eight files by hand."""
+"""files_of_operation.py ROOT: docs/ir.md tells every file that names the operation softcap, and only those; the
+files that it names for a norm and a pass are there, too. Neither an operation nor a norm takes more than eight files by
+hand."""
 import pathlib
 import re
 import subprocess

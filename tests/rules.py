@@ -1,7 +1,7 @@
 """rules.py ROOT: rules of the house that a script can see. Prints each breach; exit status 1 if there is any.
 
-Files are shorter than 600 lines and functions than 70, so that they can be read at once. What a header
-offers is used by a file that does not define it, or by one of its macros: else it is private or dead.
+Files are shorter than 600 lines and functions than 70, so that they can be read at once. A name of a header
+is used by a file that does not define it, or by one of its macros: else it is private or dead.
 """
 
 import os
@@ -61,7 +61,7 @@ def main():
     texts = sources(sys.argv[1])
     users = {}
     for path, text in texts.items():
-        if path.endswith(".h"):  # Of a header, only what its macros and inline functions use.
+        if path.endswith(".h"):  # A header uses names only in its macros and inline functions.
             macros = re.findall(r"^#define(?:.*\\\n)*.*", text, re.MULTILINE)
             bodies = re.findall(r"^static inline .*?^}", text, re.MULTILINE | re.DOTALL)
             text = "\n".join(macros + bodies)

@@ -98,7 +98,7 @@ static void struct_step_loads(struct hec_emitter *e, struct hec_writer *out) {
     if (!hec_counts_steps(e)) return;
     const struct hec_ops sets = hec_symbols(e, HEC_OP_set);
     hec_comment(out, "Loads of the step so far, of losses that balance experts per batch.");
-    hec_line(out, "int64_t iteration; // Of the step, from 1; 0: outside of steps.");
+    hec_line(out, "int64_t iteration; // Number in the step, from 1; 0: outside of steps.");
     hec_open(out, "struct {");
     for (int i = 0; i < sets.count; i++) {
         if (mlirOperationIsNull(hec_step_loads_of(e, sets.op[i]))) continue;
@@ -136,7 +136,7 @@ void hec_model_struct(struct hec_emitter *e, struct hec_writer *out) {
     hec_line(out, "int64_t batch; // Sequences of the current call.");
     if (e->continues) {
         hec_line(out, "int64_t first; // Position of a sequence that the call begins at.");
-        hec_line(out, "int64_t positions; // Of a sequence, in the call.");
+        hec_line(out, "int64_t positions; // Length of a sequence in the call.");
     }
     const MlirOperation forward = hec_find_symbol(e->module, HEC_STR("forward"));
     const MlirValue ids = mlirBlockGetArgument(hec_func_body(forward), 0);
@@ -144,21 +144,21 @@ void hec_model_struct(struct hec_emitter *e, struct hec_writer *out) {
     hec_line(out, "const int32_t *ids; // %s", dims);
     hec_line(out, "const int32_t *targets; // %s; negative: ignored.", dims);
     const char *pointer = hec_on_device(e) ? "*" : "";
-    hec_line(out, "%s %sscale; // Of the token losses.", e->real, pointer);
-    hec_line(out, "%s %sauxiliary_scale; // Of the auxiliary losses.", e->real, pointer);
+    hec_line(out, "%s %sscale; // Factor of the token losses.", e->real, pointer);
+    hec_line(out, "%s %sauxiliary_scale; // Factor of the auxiliary losses.", e->real, pointer);
     if (hec_on_device(e)) {
         hec_line(out, "struct hrt_device *device; // The runtime's.");
-        hec_line(out, "struct hkc_lane *lane; // Of the device, for all work; the runtime's.");
+        hec_line(out, "struct hkc_lane *lane; // Stream of all work on the device; the runtime's.");
     }
     if (e->world > 1) {
-        hec_line(out, "struct hrt_experts *experts; // Whom rows go to; the runtime's.");
-        hec_line(out, "int64_t rows; // Of the current wave.");
+        hec_line(out, "struct hrt_experts *experts; // Routes of rows to experts; the runtime's.");
+        hec_line(out, "int64_t rows; // Rows of the current wave.");
         hec_line(
             out,
             "struct hrt_train_dense *dense; // Sums of gradients over the ranks; the runtime's.");
     }
     if (hec_has_movement(e))
-        hec_line(out, "struct hrt_fssdp *fssdp; // What experts are where; the runtime's.");
+        hec_line(out, "struct hrt_fssdp *fssdp; // Placement of experts; the runtime's.");
     hec_blank(out);
     struct_params(e, out, false);
     struct_rounded(e, out);
@@ -166,10 +166,10 @@ void hec_model_struct(struct hec_emitter *e, struct hec_writer *out) {
     struct_saved(e, out);
     struct_routing(e, out);
     struct_step_loads(e, out);
-    if (hec_has_noise(e)) hec_line(out, "struct hk_noise noise; // Of jitter and dropout.");
+    if (hec_has_noise(e)) hec_line(out, "struct hk_noise noise; // Random numbers of jitter and dropout.");
     if (hec_has_teacher(e))
         hec_line(out,
-                 "struct hk_teacher teacher; // What it says of the call's tokens; the runtime's.");
+                 "struct hk_teacher teacher; // Its entries for the call's tokens; the runtime's.");
     hec_blank(out);
     hec_comment(out, "Temporaries of each function; many share memory.");
     struct_temporaries(e, out);

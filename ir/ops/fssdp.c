@@ -39,8 +39,8 @@ static bool verify_release(MlirOperation op) {
     if (mlirStringRefEqual(what, HEC_STR("parameters")) ||
         mlirStringRefEqual(what, HEC_STR("gradients")))
         return true;
-    return hec_ir_error(op, "what is \"%.*s\", expected parameters or gradients", (int)what.length,
-                        what.data);
+    return hec_ir_error(op, "`what` is \"%.*s\", expected parameters or gradients",
+                        (int)what.length, what.data);
 }
 
 // Not pure: their effects are keyed by set and layer, and their order is their meaning. All ranks run

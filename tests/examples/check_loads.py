@@ -1,4 +1,4 @@
-"""check_loads.py FREE BALANCED ZIPF TRACE: what the loads of four runs of route.sh must be."""
+"""check_loads.py FREE BALANCED ZIPF TRACE: checks the loads of four runs of route.sh."""
 import struct
 import sys
 

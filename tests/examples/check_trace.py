@@ -5,7 +5,7 @@ import sys
 
 
 def flops_of(event):
-    """Of a kernel by its sizes, as the compiler counts: attention backward is twice forward."""
+    """The flops of a kernel by its sizes, as the compiler counts: attention backward is twice forward."""
     size, kernel = event["args"], event["name"].split()[0]
     if event["cat"] == "product":
         return 2 * size.get("m", size.get("rows")) * size["n"] * size["k"]

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""resume.py [NAME...]: what a resumed run accepts, of all changes or of these. HECATEC comes from the environment.
+"""resume.py [NAME...]: which changes a resumed run accepts, of all or of these. HECATEC comes from the environment.
 
 Every setting that hecatec knows, every word of a moe, every function of the language and each of its arguments, and each
 attribute of each operation of the graph is changed, one at a time, between a checkpoint and the run that goes on from it.
 Settings of the cluster, and those that say where experts are, are changed for one rank and for two. Either --resume is
 refused, in words that name what is another, or the losses are those of a run that was never interrupted. --resume-changed
-goes on and names it, or parameters are others, and then the error does. The lists come from hecatec: what is new there has
+goes on and names it, or parameters are others, and then the error does. The lists come from hecatec: new entries have
 to be added here."""
 import json
 import os
@@ -19,7 +19,7 @@ import tempfile
 import zlib
 
 STEPS, STOP = 6, 3
-CLOSE = 1e-9  # Of losses in double precision, relative: sums of other machines round differently.
+CLOSE = 1e-9  # For losses in double precision, relative: sums of other machines round differently.
 MODEL = """
 dim V = 64, T = 8, D = 8, H = 2, A = 4, E = 4, F = 12, P = 3, Q = 5
 block attention(x[T, D], d[T]) -> [T, D] {
@@ -100,7 +100,7 @@ SETTINGS = {
     "train.schedule.warmup": "1", "train.seed": "2", "train.skip_max": "2", "train.steps": "7", "train.tokens": "32",
 }
 
-# By the word of a moe: what is replaced by what in the model.
+# By the word of a moe: a text of the model and its replacement.
 MOE = {
     "experts": ("E = 4, F", "E = 8, F"), "shared": ("shared = 1 * swiglu", "shared = 2 * swiglu"),
     "shared_gate": ("  router {", "  shared_gate = sigmoid\n  router {"), "capacity": ("  router {", "  capacity = 1\n  router {"),
@@ -142,8 +142,8 @@ FUNCTIONS = {
     "distill.temperature": ("temperature = 2", "temperature = 3"),
 }
 
-# What the tables above say "via" of, and what the language has besides: name, replacements in the model, settings and
-# arguments of the compiler, arguments of the run, what a refusal names (None: nothing is refused).
+# The targets of "via" in the tables above, and further features: name, replacements in the model, settings and
+# arguments of the compiler, arguments of the run, words that a refusal names (None: nothing is refused).
 BOTH = ["--teacher", "teacher", "--teacher", "val.teacher"]
 OTHERS = [
     ("nothing", [], [], [], None),
@@ -174,7 +174,7 @@ OTHERS = [
     ("LOG", [], [], ["--log", "log2"], None),
 ]
 
-# Of two ranks: name, arguments of the compiler, ranks that go on.
+# Runs of two ranks: name, arguments of the compiler, ranks that go on.
 RANKS = [
     ("RANKS nothing", [], 2),
     ("RANKS cluster.devices", ["--set", "cluster.devices=1"], 1),
@@ -213,7 +213,7 @@ def known():
 
 
 def check_vias():
-    """What a table says "via" of is there."""
+    """Checks that the target of each "via" exists."""
     others = {name.split()[0] for name, *_ in OTHERS + RANKS} | {"BF16"}
     for key, other in SETTINGS.items():
         if other.startswith("via ") and other[4:] not in others:
@@ -259,7 +259,7 @@ def write_others(text):
 
 
 def train(program, *more, ranks=1):
-    """What rank 0 printed, and what all of them complained of."""
+    """The output of rank 0, and the errors of all."""
     learns = program.startswith("base") or "distill" in pathlib.Path("m.moe").read_text()
     given = {"--data": "text", "--checkpoint": "ck", "--log": "log"} | ({"--teacher": "teacher"} if learns else {})
     default = [word for option, value in given.items() if option not in more for word in (option, value)]
@@ -292,7 +292,7 @@ def goes_on(name, whole, done):
 
 
 def resume(name, named, whole, *more, ranks=1):
-    """Whether it was refused. `named`: what a refusal has to name; None: nothing may be refused."""
+    """Whether it was refused. `named`: words that a refusal has to name; None: nothing may be refused."""
     restore()
     done = train("changed", "--resume", *more, ranks=ranks)
     if done.returncode == 0:
@@ -428,7 +428,7 @@ def of_graph(whole, refusals):
 
 
 def tensors(path):
-    """Of a file of safetensors in double precision."""
+    """The tensors of a file of safetensors in double precision."""
     data = path.read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8:8 + size])
@@ -514,7 +514,7 @@ def records():
 
 
 def routes():
-    """Of a file that routes are forced to the content counts, not the name."""
+    """The content, not the name, counts of a file that routes are forced to."""
     shutil.rmtree("ck", ignore_errors=True)
     for name, seed in (("one", "1"), ("two", "2")):
         done = subprocess.run(["./base", "train", "--data", "text", "--teacher", "teacher", "--seed", seed, "--record-ids",

@@ -21,8 +21,8 @@ import time
 import random_model
 
 STEPS = 4
-SHOWN = 1000  # Characters of what a command says.
-SEQUENCES = 4  # Of an iteration, over all ranks.
+SHOWN = 1000  # The end of a command's output.
+SEQUENCES = 4  # In an iteration, over all ranks.
 NEEDED = "check-shapes,group-experts,inline,differentiate"
 # By how experts are spread: one rank, ranks with experts that stay, ranks with experts that move.
 PLAIN = {
@@ -54,7 +54,7 @@ def run(command, limit=120):
         raise Failed(f"{' '.join(command)}\nstill runs after {limit} s") from error
     if done.returncode == 1 and ": not yet: " in done.stdout:
         raise NotYet(done.stdout)
-    if done.returncode:  # What went wrong may stand far before the end of a long table.
+    if done.returncode:  # The error may stand far before the end of a long table.
         errors = "".join(line for line in done.stdout.splitlines(True) if ": error: " in line)
         raise Failed(f"{' '.join(command)}\n{errors}{done.stdout[-SHOWN:]}exit code {done.returncode}")
     return done.stdout
@@ -69,7 +69,7 @@ class Model:
         self.source.write_text(random_model.model(seed))
 
     def settings(self, policy):
-        """Of one rank, where `policy` is None, else of two."""
+        """Settings for one rank, where `policy` is None, else for two."""
         chosen = {"train.precision": "fp64", "train.tokens": 8 * SEQUENCES * (1 + self.seed % 2),
                   "parallel.microbatch": SEQUENCES // (2 if policy else 1)}
         if self.seed % 3 == 0:
@@ -93,7 +93,7 @@ class Model:
         return run([*launch, self.folder / name, "train", "--data", os.environ["TEXT"], *more])
 
     def values(self, name, *more, ranks=1):
-        """What each step logs."""
+        """The log of each step."""
         log = self.folder / f"{name}.log"
         log.unlink(missing_ok=True)
         self.train(name, "--steps", STEPS, "--log", log, *more, ranks=ranks)
@@ -135,7 +135,7 @@ class Model:
 
 
 def difference(one, other):
-    """What the first difference of two logs is; None: there is none."""
+    """The first difference of two logs; None: there is none."""
     if len(one) != len(other) or len(one) != STEPS:
         return f"{len(one)} and {len(other)} steps"
     for a, b in zip(one, other):

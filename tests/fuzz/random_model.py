@@ -237,7 +237,7 @@ def model(seed, teacher=False):
         repeat(draw, known, body)
     for _ in range(draw.randrange(2)):
         body.assign(body.fresh("v"), "D", draw.randrange(1, 4))
-    for i in range(random.Random(f"losses {seed}").choice([0, 0, 1, 2])):  # Of what there is, and of tokens ahead.
+    for i in range(random.Random(f"losses {seed}").choice([0, 0, 1, 2])):  # On known values, and on tokens ahead.
         body.lines.append(f"loss other{i} (weight = 0.{i + 3}) = cross_entropy(other{i}: rmsnorm(x + embed[ahead(ids, {i + 1})]) @ embed, "
                           f"targets = ahead(ids, {i + 2}))")
     also = " + y" if "y" in body.values["D"] else ""

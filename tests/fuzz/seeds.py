@@ -69,7 +69,7 @@ parallel { microbatch = 1 }
 
 
 def stages(hecatec, flags):
-    """What --save-temps leaves: NAME.07.STAGE.mlir is read back at step 7."""
+    """The files of --save-temps: NAME.07.STAGE.mlir is read back at step 7."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         (folder / "m.moe").write_text(SMALL)

@@ -17,7 +17,7 @@ ROPES = [{}, {"rope_theta": 777.0}, {"rope_type": "linear", "factor": 3.0}, {"ty
          {**YARN, "mscale": 0.8, "mscale_all_dim": 0.6}, {**YARN, "beta_fast": 1.0, "beta_slow": 1.0}, {"rope_type": "dynamic", "factor": 2.0},
          {"rope_type": "linear"}, {"rope_type": "default", "factor": 4.0}]
 FLAG = [True, False]
-# What else a key may say. Some of it is refused by transformers, some by hecatec.
+# Other values of a key. Some of them are refused by transformers, some by hecatec.
 OTHERS = {
     "model_type": ["llama"], "vocab_size": [48, 0], "hidden_size": [24, 32.0], "num_hidden_layers": [1, 2, 4], "num_attention_heads": [2, 8, 3],
     "num_key_value_heads": [1, 2, 4, 3], "head_dim": [6, 8, 5], "intermediate_size": [8, 20], "moe_intermediate_size": [8, 16],
@@ -40,7 +40,7 @@ OTHERS = {
     "dtype": ["float64", "bfloat16"], "torch_dtype": ["float32", "bfloat16"], "use_cache": FLAG, "pad_token_id": [0, 3], "bos_token_id": [7],
     "eos_token_id": [[3, 4]], "initializer_range": [0.5], "architectures": [["X"]], "transformers_version": ["4.30.0"], "pretraining_tp": [2],
     "ep_size": [2], "seq_aux": FLAG, "aux_loss_alpha": [0.5], "initial_context_length": [4], "chunk_size_feed_forward": [0],
-    # Of no family here.
+    # Keys of no family here.
     "residual_multiplier": [2.0], "embedding_multiplier": [3.0], "logits_scaling": [2.0], "final_logit_softcapping": [3.0], "attn_logit_softcapping": [2.0],
     "query_pre_attn_scalar": [3], "rope_local_base_freq": [9.0], "hidden_activation": ["relu"], "num_mtp_layers": [0], "shared_intermediate_size": [8],
     "use_bias": FLAG, "norm_type": ["layernorm"], "qk_norm": FLAG, "use_grouped_topk": FLAG, "moe_topk": [1],
@@ -89,7 +89,7 @@ def changes(family):
     found = {}
     for base, config in bases(family).items():
         found[base] = config
-        # Of the older config only what is not the same in the other.
+        # From the older config only keys that are not the same in the other.
         own = {key for key in config if not base or "rope" in key or key == "partial_rotary_factor"}
         for key in sorted(own | set() if base else own | set(OTHERS)):
             others = [value for value in OTHERS.get(key, []) if value != config.get(key, ...)]

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Changed config.json: hecatec refuses what it cannot say, and what it accepts computes what transformers computes, in double precision.
+"""Changed config.json: hecatec refuses the ones that it cannot express, and computes the others as transformers does,
+in double precision.
 
     configs.py check FAMILY                          against stored/configs/FAMILY.json; Python alone
     configs.py compare [--random COUNT] [FAMILY...]  all changes, and COUNT random configs, against transformers; 77 where it is missing
@@ -25,13 +26,13 @@ import weights  # noqa: E402
 
 CONFIGS = STORED / "configs"
 BOUND = 1e-9  # Relative to the largest logit.
-EVERY = 17  # Of logits, so many-th ones are stored.
-PART = 6  # Of changes as well, but for these.
+EVERY = 17  # A part of logits is stored.
+PART = 6  # A part of changes as well, but for these.
 NOTABLE = ("", "older", "rope_theta removed", "older rope_theta removed", "partial_rotary_factor null", "older partial_rotary_factor null",
            "rope_scaling = {}", "layer_types null", "norm_topk_prob null", "rope_interleave null", "routed_scaling_factor = 1.7", "n_group = 2",
            "clip_qkv = 0.25", "sliding_window = 2", "topk_group = 2", "use_sliding_window = false", "num_experts_per_tok = 9",
            'rope_parameters = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 4, "beta_fast": 1.0, "beta_slow": 1.0}')
-PROGRAMS = 6  # Of each family, logits that are stored.
+PROGRAMS = 6  # Programs of each family whose logits are stored.
 
 
 def reduced(family):
@@ -42,19 +43,19 @@ def reduced(family):
 
 
 def tokens(config):
-    """Of two sequences, all in the vocabulary."""
+    """Tokens of two sequences, all in the vocabulary."""
     draw = random.Random("tokens of configs")
     return [draw.randrange(config["vocab_size"]) for _ in range(2 * POSITIONS + 1)]
 
 
 class Ours:
-    """What hecatec, and the programs that it makes, do with a config. One program for each text."""
+    """Reads a config by hecatec, and runs the programs that it makes. One program for each text."""
 
     def __init__(self, work):
         self.work, self.programs = work, {}
 
     def read(self, config):
-        """(code, what was said, the text) of --from-hf."""
+        """(code, messages, the text) of --from-hf."""
         folder, text = self.work / "config", self.work / "model.moe"
         folder.mkdir(exist_ok=True)
         text.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""export.py: folders that programs write. What was read and not changed is the same bytes, of every type and layout; what was
-trained comes back as it was saved; what cannot be written leaves nothing behind. Environment: HECATEC; RANKS: runs
-programs of several ranks, where there are such."""
+"""export.py: folders that programs write. Tensors that were read and not changed have the same bytes, in every type and
+layout; trained ones come back as they were saved; a failed export leaves nothing behind. Environment: HECATEC; RANKS:
+runs programs of several ranks, where there are such."""
 import hashlib
 import json
 import os
@@ -16,7 +16,7 @@ from families import fuse  # noqa: E402
 from harness import HECATEC, POSITIONS, compile_folder, load, run, tensors  # noqa: E402
 import weights  # noqa: E402
 
-# Whatever 16 bits can be but NaN: denormal numbers, the largest ones, infinity, zeros of both signs.
+# All kinds of 16 bits but NaN: denormal numbers, the largest ones, infinity, zeros of both signs.
 ODD = {"BF16": [0x0000, 0x8000, 0x0001, 0x807f, 0x0080, 0x7f7f, 0xff7f, 0x7f80, 0x3c01],
        "F16": [0x0000, 0x8000, 0x0001, 0x83ff, 0x0400, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x3c01]}
 
@@ -68,7 +68,7 @@ def check_predictor(work):
 
 
 def check_packed(work):
-    """Experts in MXFP4 become the bf16 that transformers makes of them; what else there is stays."""
+    """Experts in MXFP4 become the bf16 that transformers makes of them; other tensors stay."""
     case = load("gpt_oss_mxfp4")
     folder, out = work / "packed", work / "packed-out"
     weights.write_folder(folder, case["config"], tensors(case, "F32"), shards=3)
@@ -109,7 +109,7 @@ def check_taken_over(work, case, program):
     (like / "config.json").write_text(json.dumps(config))
     for name in ("tokenizer.json", "merges.txt", "tokenizer.model", "configuration_own.py", "LICENSE", "odd.bin", ".own.json", "odd.index.json"):
         (like / name).write_text(name)
-    (work / "out.hecate-partial").mkdir()  # Of a run that was killed.
+    (work / "out.hecate-partial").mkdir()  # A run was killed.
     (work / "out.hecate-partial" / "rest").write_text("rest")
     run(program, "export", "--load", work / "good", "--like", like, "--to", f"{work}/out/")
     assert sorted(path.name for path in (work / "out").iterdir()) == [

@@ -71,8 +71,8 @@ def check_predictor(work, program, folder, tokens, case):
 
 
 def check_inside(work, program, tokens, case, data):
-    """The text model as a part of one that also reads images: names below language_model., keys in text_config. What is
-    written is the text model alone."""
+    """The text model as a part of one that also reads images: names below language_model., keys in text_config. The
+    export is the text model alone."""
     own, folder, out = tensors(case), work / "inside", work / "alone"
     others = {name: ("BF16", [2], bytes(4)) for name in ("vision_model.class_embedding", "multi_modal_projector.linear_1.weight")}
     config = {"architectures": ["Llama4ForConditionalGeneration"], "model_type": "llama4", "text_config": case["config"],

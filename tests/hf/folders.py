@@ -91,7 +91,7 @@ def check_refusals(work):
     run(HECATEC, "-O0", text, "-o", work / "nameless")
     expect("has names of Hugging Face's, and this program knows none: add names hf { family = ... }", good,
            work / "nameless")
-    together = work / "together"  # Of which a model without gates would read a half.
+    together = work / "together"  # A model without gates would read a half of it.
     weights.write_folder(together, case["config"], fuse(case))
     text.write_text(text.read_text().replace("# names hf", "names hf"))
     gated = text.read_text()
@@ -104,7 +104,8 @@ def check_refusals(work):
 
 
 def check_predictors(work):
-    """Layers that predict further tokens are passed over, which is said; what merely has a high number is refused."""
+    """Layers that predict further tokens are passed over, with a message; other layers with high numbers are
+    refused."""
     case = load("deepseek_v3")
     own = tensors(case)
     vector, layer = ("BF16", [16], bytes(32)), "model.layers.3."
@@ -132,7 +133,7 @@ def check_predictors(work):
 
 
 def check_copies(work):
-    """What a layer that predicts shares with the model lies in folders twice, and must be the same."""
+    """Tensors that a predictor shares with the model lie in folders twice, and must be the same."""
     case = load("deepseek_v3_mtp")
     own = tensors(case)
     weights.write_folder(work / "twice", case["config"], own)
@@ -156,7 +157,7 @@ def check_copies(work):
 
 
 def check_needless(work):
-    """Tensors that no program needs are passed over, with one warning; the other ones' bytes count, whatever the names."""
+    """Tensors that no program needs are passed over, with one warning; the other ones' bytes count, with any names."""
     case = load("olmoe")  # Its embedding is its head.
     own, config = tensors(case), case["config"]
     weights.write_folder(work / "plain", config, own, shards=2)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""from_hf.py: what --from-hf refuses, warns of, and makes of the config.json of public models at full size.
+"""from_hf.py: refusals and warnings of --from-hf, and its models for the config.json of public models at full size.
 Environment: HECATEC."""
 import json
 import pathlib
@@ -40,7 +40,7 @@ LLAMA4 = {
     "attn_temperature_tuning": True, "floor_scale": 8192, "no_rope_layers": [1, 1, 1, 0] * 12, "output_router_logits": False,
     "router_aux_loss_coef": 0.001, "router_jitter_noise": 0.0, "rms_norm_eps": 1e-5, "rope_theta": 500000.0,
     "use_cache": True, "bos_token_id": 200000, "eos_token_id": [200001, 200007, 200008], "pad_token_id": 200018}
-# Family, parameters, and what the model's config.json says.
+# Family, parameters, and the model's config.json.
 FULL = {
     "Mixtral-8x7B": ("mixtral", 46702792704, {
         "vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
@@ -104,7 +104,7 @@ FULL = {
     "gpt-oss-120b": ("gpt_oss", 116829156672, {
         **GPT_OSS, "num_hidden_layers": 36, "num_local_experts": 128,
         "layer_types": ["sliding_attention", "full_attention"] * 18}),
-    "Llama-4-Scout": ("llama4_text", 107769861120, {  # What reads images is not counted.
+    "Llama-4-Scout": ("llama4_text", 107769861120, {  # Image towers are not counted.
         **LLAMA4, "num_local_experts": 16, "interleave_moe_layer_step": 1, "moe_layers": [*range(48)], "use_qk_norm": True,
         "max_position_embeddings": 10485760, "rope_scaling": {
             "rope_type": "llama3", "factor": 16.0, "low_freq_factor": 1.0, "high_freq_factor": 1.0,
@@ -117,7 +117,7 @@ FULL = {
 # embedding and head once more for the layer that predicts.
 RELEASED = {"DeepSeek-V3": 684489845504, "GLM-4.5": 358337791296, "GLM-4.5-Air": 110468824832}
 
-# What replaces a key of a family's tiny model (None: nothing), and what is said of it. The line is that of the key.
+# A change of a key in a family's tiny model (None: it is removed), and the message. The line is that of the key.
 REFUSED = [
     ("mixtral", "model_type", "llama", "`model_type` is not yet known; mixtral, olmoe, qwen2_moe, qwen3_moe, dots1, deepseek_v2, deepseek_v3, glm4_moe, gpt_oss and llama4_text are"),
     ("mixtral", "vocab_size", -3, "`vocab_size` must be a whole number from 1 on"),
@@ -249,7 +249,7 @@ def check_windows(work):
 
 
 def check_local(work):
-    """Which layers see a chunk; what stands for none; how many positions there may be."""
+    """Which layers see a chunk; defaults; how many positions there may be."""
     for own, wanted in (({}, ["if i != 3 {", "chunk = 3)", "dim P = 8192 - T"]), ({"no_rope_layer_interval": 2}, ["if i % 2 == 0 {"]),
                         ({"attention_chunk_size": None, "layer_types": None}, ["chunk = T)"]),
                         ({"no_rope_layers": [0, 0, 0, 0], "layer_types": None}, ["x = x + attention(rmsnorm(x, eps = eps))"])):
@@ -270,7 +270,7 @@ def check_local(work):
 
 
 def check_latent(work):
-    """What attention may do without: queries' latent vector, biases, YaRN's factor of scores, pairs of neighbours."""
+    """Optional parts of attention: queries' latent vector, biases, YaRN's factor of scores, pairs of neighbours."""
     config = load("deepseek_v3")["config"]
     write(work / "latent", config)
     said = run(HECATEC, f"--from-hf={work}/latent").stdout
@@ -295,7 +295,7 @@ def check_predictor(work):
         weights.write_folder(work / name, case["config"], held, shards)
         said = run(HECATEC, f"--from-hf={work}/{name}").stdout
         assert f"let predictors = {wanted} " in said and "h = mtp: predictor(x, embed[ahead(ids, 1)])" in said, said
-    for bytes_ in (b"", b"12345678[", b"12345678[]"):  # What is broken, programs tell.
+    for bytes_ in (b"", b"12345678[", b"12345678[]"):  # Programs report broken files.
         (work / "one" / "model.safetensors").write_bytes(bytes_)
         assert "let predictors = 1 " in run(HECATEC, f"--from-hf={work}/one").stdout
 
@@ -312,7 +312,7 @@ def check_rotated(work):
 
 
 def check_standards(work):
-    """What a family takes where config.json is silent."""
+    """A family's defaults where config.json is silent."""
     config = load("gpt_oss")["config"]
     for key in ("swiglu_limit", "swiglu_alpha", "attention_bias", "rms_norm_eps"):
         config.pop(key)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes stored/*.json: what transformers computes, in float64, for tiny models of every family. Needs torch and
+"""Writes stored/*.json: the results of transformers, in float64, for tiny models of every family. Needs torch and
 transformers; the tests that read the results need neither.
 
     python3 tests/hf/generate.py [family ...]
@@ -179,7 +179,7 @@ def nearest(model, predictor, ids):
 
 
 def losses(model, predictor, tokens):
-    """Of each step the cross-entropy, and behind it that of what a predictor predicts."""
+    """The cross-entropy of each step, and behind it that of a predictor's token."""
     ids, targets = torch.tensor([tokens[:T]]), torch.tensor(tokens[1:T + 1])
     own = list(predictor.own.parameters()) if predictor else []
     optimizer = torch.optim.AdamW([*model.parameters(), *own], lr=1e-3, betas=(0.9, 0.95), eps=1e-8, weight_decay=0)
@@ -205,7 +205,7 @@ def losses(model, predictor, tokens):
 
 
 def digests(model, shapes):
-    """Of the tensors that transformers made of those in MXFP4, as bf16."""
+    """Digests of the tensors that transformers made of those in MXFP4, as bf16."""
     return {tensor: hashlib.sha256(own.to(torch.bfloat16).view(torch.uint8).numpy().tobytes()).hexdigest()
             for tensor, own in sorted(model.state_dict().items()) if tensor + "_blocks" in shapes}
 

@@ -1,4 +1,4 @@
-"""What the tests of this folder share: folders of tiny models, and running hecatec and programs."""
+"""Shared by the tests of this folder: folders of tiny models, and running hecatec and programs."""
 import json
 import os
 import pathlib

@@ -1,12 +1,12 @@
-"""Of generate.py: prediction of a token more (multi-token prediction, arXiv:2412.19437, equations 21 to 25, of depth 1), which
-transformers does not train. The decoder layer is transformers', the last one of a model with one layer more.
+"""For generate.py: prediction of a token more (multi-token prediction, arXiv:2412.19437, equations 21 to 25, of depth
+1), which transformers does not train. The decoder layer is transformers', the last one of a model with one layer more.
 
 The paper writes the hidden state in front of the embedding, released weights have the embedding there; and it leaves open
 which hidden state. Released code hands on the one behind the last norm: the model's forward in vLLM (models/deepseek_v2.py,
 deepseek_mtp.py) and in the modeling_deepseek.py beside weights of R1 ends with the norm, and its result is what hnorm takes."""
 import torch
 
-WEIGHT = 0.3  # Of the loss: lambda of equation 25, for the first 10T tokens of DeepSeek-V3.
+WEIGHT = 0.3  # The loss's: lambda of equation 25, for the first 10T tokens of DeepSeek-V3.
 
 
 def add_shapes(shapes, layers, width, vocabulary):
@@ -45,8 +45,8 @@ class Predictor(torch.nn.Module):
         return model.lm_head(self.norm(x, "norm"))  # Equation 23.
 
     def losses(self, tokens):
-        """Of sequences [batch, positions + 1]: cross-entropies of the tokens 2 ahead, which the last position has not. Equation 24
-        divides their sum by the positions; we take the mean of those that there are."""
+        """Losses of sequences [batch, positions + 1]: cross-entropies of the tokens 2 ahead, which the last position
+        has not. Equation 24 divides their sum by the positions; we take the mean of those that there are."""
         hidden = self.main[0].model(input_ids=tokens[:, :-1]).last_hidden_state
         logits = self(hidden, tokens[:, 1:])[:, :-1]
         return torch.nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 2:].flatten(), reduction="none")

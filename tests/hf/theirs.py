@@ -1,4 +1,4 @@
-"""Of configs.py: what transformers computes for a config.json, in double precision. Needs torch and transformers."""
+"""For configs.py: runs a config.json in transformers, in double precision. Needs torch and transformers."""
 import copy
 import os
 import sys
@@ -42,12 +42,12 @@ class Model:
         self.model, self.tensors = model, tensors
 
     def logits(self, tokens):
-        """Of two sequences; None: it cannot compute them."""
+        """Logits of two sequences; None: it cannot compute them."""
         ids = torch.tensor([tokens[:POSITIONS], tokens[POSITIONS:2 * POSITIONS]])
         try:
             with torch.no_grad():
                 return self.model(input_ids=ids, use_cache=False).logits.double().reshape(-1).tolist()
-        except Exception:  # Whatever its code does with a config that makes no sense.
+        except Exception:  # Any error of its code for a config that makes no sense.
             return None
 
 

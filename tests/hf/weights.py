@@ -1,4 +1,4 @@
-"""What tests and generate.py both know of the tiny models: weights from names, and files of safetensors and of
+"""Shared by tests and generate.py: the tiny models' weights from names, and files of safetensors and of
 tokens. Needs Python alone."""
 import json
 import pathlib
@@ -94,7 +94,7 @@ def read_safetensors(path):
 
 
 def read_numbers(path):
-    """Of a file of floats and doubles each tensor's numbers, by name."""
+    """Each tensor's numbers, by name, in a file of floats and doubles."""
     codes = {"F32": "f", "F64": "d"}
     return {name: struct.unpack(f"<{len(data) // struct.calcsize(codes[kind])}{codes[kind]}", data)
             for name, (kind, _, data) in read_safetensors(path).items()}

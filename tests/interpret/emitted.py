@@ -1,6 +1,6 @@
 """emitted.py MODEL [FLAG...]: the emitted program computes what the reference interpreter does. One step in double
-precision, on one sequence, from the interpreter's parameters and tokens: losses, and what AdamW without momentum would
-see, the norm of the gradients. Environment: HECATEC, INTERPRET."""
+precision, on one sequence, from the interpreter's parameters and tokens: losses, and the gradient norm that AdamW
+without momentum would see. Environment: HECATEC, INTERPRET."""
 import json
 import math
 import os

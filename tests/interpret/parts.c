@@ -1,5 +1,5 @@
 // Dimensions in another order, and parts of tensors along one dimension. A part has another dimension there, whose elements are the whole's from
-// `begin` on; what else it lacks is broadcast.
+// `begin` on; further dimensions that it lacks are broadcast.
 #include "ir/accessors.h"
 #include "tests/interpret/machine.h"
 

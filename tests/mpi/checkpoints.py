@@ -2,8 +2,8 @@
 """Checkpoints of programs of several ranks. HECATEC, RANKS, MPI_TESTS and TEXT come from the environment.
 
 On the same ranks a run that goes on has the bits of one that was not stopped, wherever experts were and had been. On
-others, or with another policy, the next losses agree, with tokens sent to the experts of the whole run. What is saved is
-what was there when the save began, though files are slow, and the run goes on meanwhile."""
+others, or with another policy, the next losses agree, with tokens sent to the experts of the whole run. A checkpoint
+has the state in which the save began, though files are slow, and the run goes on meanwhile."""
 import json
 import os
 import pathlib
@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 STEPS, STOP = 20, 9  # Owners may change every other step.
-CLOSE = 2e-5  # Of losses, relative.
+CLOSE = 2e-5  # For losses, relative.
 MOVING = ["parallel.placement.reshard=every(3)", "parallel.placement.memory=2", "parallel.placement.overlap=2"]
 MODELS = {  # Ranks, settings.
     "one": (1, []),
@@ -51,7 +51,7 @@ def slow_files():
 
 
 def train(name, *more, code=0, within=None):
-    """What it says; mpirun has more to say of a failure than the program."""
+    """Its output; mpirun prints more about a failure than the program."""
     ranks = MODELS[name][0]
     launcher = ["sh", os.environ["RANKS"], str(ranks)] if ranks > 1 else []
     environment = {**os.environ, **(within or {})}
@@ -81,7 +81,7 @@ def only_stop(folder):
 
 
 def state_of(name):
-    """Of the last step, what moves experts."""
+    """The last step's state of moving experts."""
     return json.loads(pathlib.Path(f"{name}.ck/step-{STEPS}/state.json").read_text())["experts"]
 
 

@@ -49,7 +49,7 @@ def gradients(bound, a, b):
 
 
 def number(line, key):
-    """Of a step, or of one of its losses by name."""
+    """A number of a step, or one of its losses by name."""
     return line[key] if key in line else line["losses"][key]
 
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """A teacher's file and students of it, on one and several ranks. HECATEC, RANKS, MPI_TESTS and TEXT come from the environment.
 
-What a teacher writes are the likeliest tokens of its logits, every row of the file, from one rank and from four the same bytes;
-students on 1, 2 and 4 ranks learn the same from it, and gradients are differences of the loss; what a teacher knows of the next
-tokens is learned as they are; eval --losses has what tokens lost; files of other tokens, missing ones and a checkpoint's with another teacher are refused."""
+A teacher writes the likeliest tokens of its logits, every row of the file, from one rank and from four the same bytes;
+students on 1, 2 and 4 ranks learn the same from it, and gradients are differences of the loss; a teacher's entries for
+the next tokens are learned as they are; eval --losses has the losses of tokens; files of other tokens, missing ones and
+a checkpoint's with another teacher are refused."""
 import json
 import math
 import os
@@ -121,7 +122,7 @@ def check_alone():
 
 
 def check_sure(text):
-    """A teacher that is sure of each next token: whatever sequence is drawn, both losses are the same."""
+    """A teacher that is sure of each next token: for any drawn sequence, both losses are the same."""
     head = struct.pack("<8s2IQ4I", b"hecteach", 1, 2, TOKENS, V, zlib.crc32(text), 4, 4).ljust(64, b"\0")
     rows = (struct.pack("<2I2f", text[(t + 1) % TOKENS], 7, -3.5, -math.inf) for t in range(TOKENS))
     pathlib.Path("sure.said").write_bytes(head + b"".join(rows))

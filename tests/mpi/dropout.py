@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Dropout on one and several ranks, for any microbatch. HECATEC, RANKS, MPI_TESTS and TEXT come from the environment.
 
-Masks belong to global sequences: whoever computes one learns the same. Values that are recomputed have the masks of
-forward, or backward would be another one. Evaluation knows no masks."""
+Masks belong to global sequences: any rank that computes one learns the same. Values that are recomputed have the masks
+of forward, or backward would be another one. Evaluation knows no masks."""
 import os
 import pathlib
 import re

@@ -1,6 +1,6 @@
 """exact.py [--cover pairs|product] [--seed S] [--slice I/N] [--only NAME=VALUE|VALUE] [--records FILE]
-[--seconds N] ...: what one rank computes, any number of ranks computes, whatever moves between them. Each case is a program of small.moe, compiled
-for its ranks, nodes and policy and run under mpirun on this machine:
+[--seconds N] ...: any number of ranks computes the same as one rank, with any movement between them. Each case is a
+program of small.moe, compiled for its ranks, nodes and policy and run under mpirun on this machine:
 
   gradients  of steps 1, 2, 4 and 8 of a training whose learning rate is 0, so that all runs have the same
              parameters while plans, replicas and owners change: |g - g'| <= 2e-6 |g| + 1e-7 |all| / sqrt(n)
@@ -41,7 +41,7 @@ POSITIONS = 16
 CAPTURED = (0, 1, 3, 7)
 WRAPPED = ("hrt_optimizer_step", "hk_router_f32", "hk_router_f64")
 BENT = (1, 2)  # Seeds.
-# What rounding may do: to gradients, to losses under the same ids, to losses of free routers, to the
+# Bounds of rounding: for gradients, losses under the same ids, losses of free routers, and the
 # scores of a token that goes elsewhere.
 BOUNDS = {"fp64": (1e-12, 1e-12, 1e-12, 1e-12), "fp32": (2e-6, 2e-5, 2e-6, 1e-5),
           "bf16": (2e-6, 5e-4, 5e-4, 1e-3)}
@@ -68,14 +68,14 @@ DIMENSIONS = {
     "rematerialize": ["false", "true"],
     "reshard": ["never", "every(5)"],
 }
-# What one rank's program depends on.
+# The dimensions that one rank's program depends on.
 OF_ONE = ("accumulation", "capacity", "balance", "weight_on", "group", "precision")
 OF_MOVEMENT = ("dispatch", "calibrate", "rematerialize", "reshard")
-# What programs of one rank have not.
+# The dimensions that programs of one rank have not.
 OF_RANKS = ("experts", "nodes", "dense", "bucket", "waves", *OF_MOVEMENT)
-# Of the product; the other dimensions take turns.
+# The dimensions of the product; the others take turns.
 CORE = ("experts", "ranks", "nodes", "accumulation", "microbatches", "group", *OF_MOVEMENT)
-# What `valid` does not look at.
+# The dimensions that `valid` does not look at.
 FREE = ("accumulation", "capacity", "balance", "weight_on", "precision", "recompute", "logits")
 STAY = ("ep", "replicate")  # Policies that move nothing.
 
@@ -99,7 +99,7 @@ def valid(case):
 
 
 def settings(case):
-    """What the case's program is compiled with."""
+    """The settings of the case's program."""
     ranks = case.get("ranks", 1)
     microbatch = SEQUENCES // ranks // case.get("microbatches", 1)
     chosen = {"parallel.microbatch": microbatch, "train.precision": case["precision"],
@@ -133,7 +133,7 @@ def run(command, environment=None, limit=300):
 
 
 class Bench:
-    """A folder of programs, and what they left there."""
+    """A folder of programs, and their files."""
 
     def __init__(self, folder, steps):
         self.folder, self.steps, self.built = pathlib.Path(folder), steps, {}
@@ -150,7 +150,7 @@ class Bench:
         return path
 
     def accepts(self, case):
-        """None, or what the compiler says that it cannot do yet."""
+        """None, or the compiler's "not yet"."""
         try:
             run([os.environ["HECATEC"], "-w", "-fsyntax-only", *settings(case),
                  self.source(case)])
@@ -216,7 +216,7 @@ class Bench:
         self.train(case, name, more, {"CAPTURE_GRADIENTS": str(self.folder / name)})
 
     def reference(self, case):
-        """What one rank leaves: the prefix of its files."""
+        """Runs the case on one rank; returns the prefix of its files."""
         case = {name: case[name] for name in OF_ONE}
         name = "one-" + "-".join(map(str, case.values()))
         path, bent = self.folder / name, BENT if case["precision"] == "bf16" else ()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Groups of parameters on one and several ranks. HECATEC, RANKS, MPI_TESTS and TEXT come from the environment.
 
-What is frozen keeps its bits, everything else is learned; factors of the learning rate and decays are those that the
+Frozen parameters keep their bits, all others are learned; factors of the learning rate and decays are those that the
 whole run could have, and of each layer its own; any number of ranks learns the same; a checkpoint knows which groups there were."""
 import os
 import pathlib
@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "hf"))
 import weights  # noqa: E402
 
 STEPS = 6
-FROZEN = ["embed", "layers.0.*", "*.sparse.experts.*.b1", "last.experts.*"]  # Of a set some parameters, and all.
+FROZEN = ["embed", "layers.0.*", "*.sparse.experts.*.b1", "last.experts.*"]  # Some parameters of a set, and all.
 MODELS = {  # Ranks, settings.
     "one": (1, []),
     "ep": (2, ["parallel.experts=ep"]),

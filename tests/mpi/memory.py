@@ -36,7 +36,7 @@ UNIT = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
 def launch():
-    """Leaves the peak in a file of its own: what ranks print may come out mixed."""
+    """Leaves the peak in a file of its own: the output of ranks may come out mixed."""
     folder, *command = sys.argv[2:]
     status = subprocess.call(command, stdout=subprocess.DEVNULL)
     taken = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024

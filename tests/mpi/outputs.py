@@ -35,7 +35,7 @@ def doubles(tensor):
 
 
 def evaluate(name, *command, load="saved"):
-    """What eval prints, and the tensors of its files."""
+    """The output of eval, and the tensors of its files."""
     said = run(*command, "eval", "--data", os.environ["TEXT"], "--load", load, "--sequences", SEQUENCES, "--json",
                "--logits", f"{name}.logits", "--losses", f"{name}.losses")
     logits, losses = (weights.read_safetensors(f"{name}.{kind}")[kind] for kind in ("logits", "losses"))
@@ -48,7 +48,7 @@ def evaluate(name, *command, load="saved"):
 
 def check(said, logits, losses, by_name):
     assert said.get("losses", {}).keys() == {name.removeprefix("losses.") for name in by_name}, (said, by_name.keys())
-    for name, tensor in by_name.items():  # Of token t + 3: the last two positions of each sequence predict none.
+    for name, tensor in by_name.items():  # Losses of token t + 3: the last two positions of each sequence predict none.
         all_of = doubles(tensor)
         there = [loss for loss in all_of if not math.isnan(loss)]
         assert [i for i, loss in enumerate(all_of) if math.isnan(loss)] == [i for i in range(len(all_of)) if i % 16 > 13]

@@ -1,4 +1,4 @@
-"""What cases of exact.py gave: in a file of JSON lines when there are hours of them, so that they can be
+"""Results of cases of exact.py: in a file of JSON lines when there are hours of them, so that they can be
 run in pieces and a piece that is broken off costs one case."""
 import json
 import os
@@ -15,7 +15,7 @@ class Records:
         return any(row["case"] == case for row in self.rows)
 
     def add(self, case, **found):
-        """FOUND: what Bench.check returns, or error; seconds."""
+        """FOUND: the result of Bench.check, or error; seconds."""
         row = {"case": case} | found
         self.rows.append(row)
         if self.path:

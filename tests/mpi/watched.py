@@ -1,6 +1,6 @@
 """watched.py MODEL.moe: the log of a run whose experts move says what was placed, and adds up.
 
-Loads before placement follow from tokens and owners; every pick is computed somewhere; what is called imbalance is that
+Loads before placement follow from tokens and owners; every pick is computed somewhere; the imbalance is that
 of the lists; replicas are none of the owners; no rank waits longer than it runs. Traces have a track per lane, and arrows. Environment: HECATEC; RANKS; TEXT.
 """
 import json

@@ -47,7 +47,7 @@ def renew_ir(root, write):
 def main(root, hecatec, write):
     printed = subprocess.run([hecatec, "--print-passes"], capture_output=True, text=True, check=True).stdout
     passes = re.search(r"^default: (.*)$", printed, re.M).group(1).split(",")
-    architecture = table((root / "ARCHITECTURE.md").read_text(), "Stages, and what holds after each")
+    architecture = table((root / "ARCHITECTURE.md").read_text(), "Stages and their invariants")
     ir = table((root / "docs" / "ir.md").read_text(), "The module, stage by stage")
     fssdp = (root / "docs" / "fssdp.md").read_text()
     command = re.search(r"hecatec --passes=([^ ]*?(?:\\\n[^ ]*)*) model\.moe", fssdp.replace("    ", "")).group(1)

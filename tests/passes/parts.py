@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""parts.py HECATEC ROOT: what fingerprint writes down of a program is all that it means, and nothing else.
+"""parts.py HECATEC ROOT: fingerprint writes down the whole meaning of a program, and nothing else.
 
-Of the graphs of several models each attribute of each kind of operation is changed, each elementwise operation made
+In the graphs of several models each attribute of each kind of operation is changed, each elementwise operation made
 another, each pair of operands exchanged, one at a time: where hecatec still takes the graph, a part has to be another.
-The models have every operation that graphs are built of. What a program runs on changes no part."""
+The models have every operation that graphs are built of. The machine of a program changes no part."""
 import collections
 import pathlib
 import re
@@ -14,7 +14,7 @@ import tempfile
 HECATEC, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
 MODELS = [["-D", "soft=true", "tests/mpi/small.moe"],
           *([str(path.relative_to(ROOT))] for path in sorted((ROOT / "tests/reference/models").glob("*.moe")))]
-# How parameters begin: a checkpoint has them. Names of symbols: what refers to them says them, too.
+# Initializers of parameters: a checkpoint has the values. Names of symbols: references to them have them, too.
 BEGINS = {"param.init", "param.deviation"}
 NAMES = {"param.sym_name", "set.sym_name", "slot.sym_name"}
 ELEMENTWISE = ["silu", "gelu", "gelu_erf", "relu", "sigmoid", "tanh", "exp", "sqrt", "neg"]
@@ -62,7 +62,7 @@ ATTRIBUTE = re.compile(r"(\w+) = (true|false|-?[\d.e+-]+ : \w+|\"[^\"]*\")")
 
 
 def changes(graph):
-    """What is changed, and the graph then."""
+    """The change, and the changed graph."""
     at = 0
     for line in graph.splitlines(True):
         kind = re.search(r'"moe\.(\w+)"\(([^)]*)\)(?: \{(.*?)\} :| :)', line)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes stored/*.json: what PyTorch computes, in float64, for models/*.moe. Needs torch and numpy;
+"""Writes stored/*.json: the results of PyTorch, in float64, for models/*.moe. Needs torch and numpy;
 the tests that read the results need neither.
 
     /usr/bin/python3 tests/reference/generate.py [model ...]
 
-Per model: loss, cross entropy, auxiliary, loads, logits and, per tensor, its gradient. Of every
+Per model: loss, cross entropy, auxiliary, loads, logits and, per tensor, its gradient. For every
 array, stored are the L2 norm, the projection on numbers hashed from its name (no element can
 change, nor two swap places, without moving it) and some elements for a readable failure."""
 import json
@@ -22,7 +22,7 @@ from mathematics import Parameters  # noqa: E402
 from models import MODELS, T, V, ahead  # noqa: E402
 
 BATCH, AUXILIARY_SCALE, SAMPLES = 2, 0.5, 8
-ENTRIES = 5  # Of a token, that a teacher has.
+ENTRIES = 5  # A teacher's for a token.
 NEAR = 4e-3  # Smallest distance to another choice that we accept.
 
 

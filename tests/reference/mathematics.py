@@ -20,7 +20,7 @@ class Parameters:
         self.salt, self.tensors, self.frozen = salt, {}, set()
         self.dropped = 0
         self.targets, self.losses = None, {}  # Further losses by name: weight, logits, which token ahead they predict.
-        self.weight = 1  # Of the loss of what the model returns.
+        self.weight = 1  # The weight of the loss on the model's result.
         self.soft_losses = {}  # Those against a teacher: weight, logits, temperature.
         self.loads, self.auxiliary, self.near = {}, torch.zeros((), dtype=torch.float64), math.inf
 
@@ -233,7 +233,7 @@ def moe(p, path, x, expert, experts, topk, score="softmax", weight="scores", sca
 
     # Every expert on every token, most weights zero: slow, and free of index bookkeeping.
     dense = torch.zeros_like(scores).scatter(1, ids, weights)
-    if on_input:  # An expert makes something of zeros if it has biases: what is not chosen adds nothing.
+    if on_input:  # An expert with biases makes something of zeros: experts that are not chosen add nothing.
         y = sum((ids == e).any(-1)[:, None] * expert(p, f"{path}.experts.{e}", dense[:, e, None] * rows) for e in range(experts))
     else:
         y = sum(dense[:, e, None] * expert(p, f"{path}.experts.{e}", rows) for e in range(experts))

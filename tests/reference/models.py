@@ -361,7 +361,7 @@ def turned(p, ids):
 
 
 def softmax(p, ids):
-    """Of tokens, of parameters, of rows of experts."""
+    """Softmax over values of tokens, parameters, rows of experts."""
     def mixes(at, x):
         q = torch.einsum("btd,dha->btha", x, p(at + ".w1", (D, 2, 8)))
         mixed = torch.softmax(x @ p(at + ".gate", (D, 2)), -1) * torch.softmax(p(at + ".shares", (2,)), -1)

@@ -153,7 +153,7 @@ def killed(trial, kills, draw):
         trial.clean()
         for name in ("resumed.st", "resumed.jsonl"):
             trial.path(name).unlink(missing_ok=True)
-        for _ in range(3):  # Of one run.
+        for _ in range(3):  # Kills of one run.
             run = trial.start(*RESUMED, "--set", "checkpoint.every=1", "--resume")
             time.sleep(draw.uniform(0, whole))
             kill_all(run.pid)

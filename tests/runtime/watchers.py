@@ -1,9 +1,9 @@
-"""watchers.py PROGRAM: what TensorBoard and Prometheus get of a run is what its log has.
+"""watchers.py PROGRAM: TensorBoard and Prometheus get the numbers of a run's log.
 
 Event files are read by a reader of this test, checksums included, and by TensorBoard's own where Python has it. Metrics are
 asked for while the run goes on. A port that is taken and a folder that cannot be made are errors before the first step; another
-host's name is turned away; clients that are slow keep nobody waiting; what cannot be written any more is left, and the run
-goes on.
+host's name is turned away; clients that are slow keep nobody waiting; a file that cannot be written any more is left,
+and the run goes on.
 """
 import glob
 import json
@@ -225,7 +225,7 @@ def main():
         with open("log", encoding="utf-8") as file:
             log = [json.loads(line) for line in file][:300]
         (path,) = glob.glob("board/events.out.tfevents.*")
-        with open(path, "r+b") as file:  # Of a fast run only the beginning.
+        with open(path, "r+b") as file:  # The beginning, for a fast run.
             data, at = file.read(), 0
             for _ in range(1 + len(log)):
                 at += 16 + struct.unpack_from("<Q", data, at)[0]

@@ -3,7 +3,7 @@ those of target cpu do. Another schedule gives the same bits, and so does a step
 device's memory.
 
 In fp32 losses and norms agree to 1e-5, saved parameters to 1e-3 of the largest of each tensor. In bf16 both targets multiply
-the same rounded operands, but what lies between products is rounded on cuda alone, by up to 2^-9. Tokens go where they went on
+the same rounded operands, but cuda alone rounds values between GEMMs, by up to 2^-9. Tokens go where they went on
 target cpu: rounding turns choices between experts that score alike. Losses agree to 2^-9
 (they are means of tokens, whose errors are of either sign), norms of gradients, which squares and the way back make worse,
 to 2^-7. AdamW moves every parameter by about lr in each step, in a direction that rounding can turn where a gradient is next
@@ -112,7 +112,7 @@ def use_library(program, text, expected):
 
 
 def calls_of(program, text, graphs):
-    """Operations of 3 steps, without the evaluation behind the last, and calls that asked for them, and what the steps save."""
+    """Operations of 3 steps, without the evaluation behind the last, calls that asked for them, and the saved file."""
     done = subprocess.run((program, "train", "--data", text, "--steps", "3", "--save", program + ".graphs", "--set", "train.eval_steps=0"),
                           timeout=300, check=False, capture_output=True, text=True, env={**os.environ, "SIMT_CALLS": "1", "HECATE_GRAPHS": graphs})
     said = re.search(r"^simt: (\d+) operations, asked for by (\d+) calls, ", done.stderr, re.M)
@@ -139,7 +139,8 @@ def replay_steps(program, text):
 
 
 def show_ranges(program, text, folder):
-    """What a profiler sees: lines of the model, each begun and ended, those of a function inside of the line that calls it."""
+    """Compares a profiler's ranges: lines of the model, each begun and ended, those of a function inside of the line
+    that calls it."""
     library, seen = os.environ.get("RANGES_LIBRARY"), folder + "/ranges"
     if not library:
         return

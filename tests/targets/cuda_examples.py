@@ -1,5 +1,5 @@
 """cuda_examples.py FOLDER EXAMPLE...: every example compiles and links for a GPU without a warning, each for one of the
-architectures in turn, the last one for all. What target cuda cannot do yet is set aside, and said.
+architectures in turn, the last one for all. Examples that target cuda cannot compile yet are set aside, with a message.
 
 Environment: HECATEC, NVCC, CC.
 """

@@ -1,7 +1,7 @@
 """cuda_ipc.py MODEL TEXT FOLDER: ranks of target cuda that share an emulated device move what lies on it through memory that their
 processes map from each other (runtime/net/ipc.c). To the bit they learn what they learn over NCCL's double, in any
 schedule of streams, with large and with small pieces. Ranks choose this executor where two share a device, or where they are
-asked to. What goes wrong on one rank alone, a lost rank included, ends all with one message, in bounded time; planted faults of
+asked to. A fault on one rank alone, a lost rank included, ends all with one message, in bounded time; planted faults of
 waits, writes and numbers are found: streams of several processes are compared as those of one are (tests/simt/peers.h).
 
 Environment: as of cuda_ranks.py, whose programs these are.
@@ -24,7 +24,7 @@ CASES = {  # Ranks, settings. Those behind `fssdp` in small pieces only.
 }
 SHARED = {"SIMT_BUS": "0000:01:00.0"}  # One device for all ranks.
 SMALL = {**SHARED, "HECATE_IPC_PIECE": "1"}
-# What goes wrong on rank 1 of two alone -> exit status of the job, and what is said. 9: the rank that dies.
+# Faults on rank 1 of two alone -> exit status of the job, and the message. 9: the rank that dies.
 FAULTS = {
     "SIMT_MEMORY=33000": (1, r"error: .* 48 MiB for messages cannot be taken \(HECATE_IPC_PIECE=KIB, now 2048\)"),
     "SIMT_IPC=old:0": (1, r"error: ranks cannot share memory of GPUs \(HECATE_TRANSPORT=ipc\): the driver has no cuStreamWaitValue32"),
@@ -40,8 +40,8 @@ FAULTS = {
     "HECATE_IPC_PIECE=64": (1, "error: rank 0: CUDA IPC, its start: HECATE_IPC_PIECE of ranks 0 and 1 differ"),
     "CUDA_DEVICE_MAX_CONNECTIONS=1": (2, "error: CUDA_DEVICE_MAX_CONNECTIONS is 1: .* need 13 queues"),
 }
-# Planted: a wait of a receive that is left out: what nothing orders then is a race between processes, in any schedule. A wait of a send that
-# is left out, or a token that is written before its copy is made: a race, too, or what was in the place is gone before it is taken.
+# Planted: a missing wait of a receive is a race between processes, in any schedule. A missing wait of a send, or a
+# token that is written before its copy is made: a race, too, or the data in the place is gone before it is taken.
 RACE = "simt: race between processes on .*: (read|written) by stream"
 PLANTED = {"unready:20": RACE, "unready:50": RACE, "unready:all": RACE,
            **{fault: RACE + "|waited for rank" for fault in ("untaken:20", "untaken:50", "early:50", "early:51")}}
@@ -71,7 +71,7 @@ def same_bits_as_nccl(case, model, text, folder):
 
 
 def on_rank_1(program, text, variable, *arguments, **environment):
-    """Of two ranks, with a variable that only the second one has: status and output."""
+    """Status and output of two ranks, with a variable that only the second one has."""
     train_it = [program, "train", "--data", text, *arguments]
     command = [*launch(1, *train_it), ":", "-n", "1", "-x", variable, *train_it]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, env={**os.environ, **QUIET, **environment})

@@ -1,5 +1,5 @@
-"""cuda_models.py EXAMPLES TEXT FOLDER: small versions of examples train on the emulator as on target cpu: where tokens
-go is replayed from there, and the losses and norms of all steps agree to 1e-4. What they save evaluates alike.
+"""cuda_models.py EXAMPLES TEXT FOLDER: small versions of examples train on the emulator as on target cpu: the routing
+of tokens is replayed from there, and the losses and norms of all steps agree to 1e-4. Saved models evaluate alike.
 In a step the host waits for nothing but the report of the step before; a loss that is not finite stops updates all the same.
 
 Environment: as of cuda.py, which this is a part of.
@@ -18,7 +18,7 @@ from cuda import compare, compile_for_device, run, weights, words
 
 ONE_RANK = ("--set=cluster.nodes=1", "--set=cluster.devices=1", "--set=train.precision=fp32")
 BYTES = ("--set=data.format=bytes", "-DV=256", "--set=train.schedule.warmup=1", "--set=train.optimizer.lr=2e-3")
-# Example, and behind a + what is other in it -> steps, tokens of a step, what makes it small.
+# Example, and behind a + a change in it -> steps, tokens of a step, settings that make it small.
 MODELS = {
     "tiny": (20, 64, ("-DD=32", "-DT=32", "-DL=2", "-DF=24", "--set=parallel.microbatch=1")),
     "tiny+muon": (6, 64, ("-DD=32", "-DT=32", "-DL=2", "-DF=24", "--set=parallel.microbatch=1", "--set=train.optimizer=muon(lr = 2e-2)")),
@@ -99,7 +99,7 @@ def check_waits(program, text, tokens):
 
 
 def spoil(path, spoilt, token):
-    """Copies parameters; what stands for a token is no number."""
+    """Copies parameters; the vector of a token is no number."""
     with open(path, "rb") as file:
         data = bytearray(file.read())
     size = struct.unpack("<Q", data[:8])[0]

@@ -1,8 +1,8 @@
-"""cuda_order.py MODEL TEXT FOLDER: what orders the streams of programs of target cuda. On the emulator, whose kernels here tell all
-their accesses (tests/simt/order.h), every two accesses of different streams, or of a stream and the host, are ordered. Every
-wait and every event that a line of the program or of the runtime asks for is needed: without it two accesses would not
-be ordered, in one of the cases. NEEDLESS says which are not, and why. Where ranks share a device, a list's streams wait for all that a list may use,
-not only for what these lists do: there only races count.
+"""cuda_order.py MODEL TEXT FOLDER: the order of the streams of programs of target cuda. On the emulator, whose kernels
+here tell all their accesses (tests/simt/order.h), every two accesses of different streams, or of a stream and the host,
+are ordered. Every wait and every event that a line of the program or of the runtime asks for is needed: without it two
+accesses would not be ordered, in one of the cases. NEEDLESS says which are not, and why. Where ranks share a device, a
+list's streams wait for all that a list may use, not only for these lists' own parts: there only races count.
 
 Environment: as of cuda_ranks.py, with kernels that have the race detector's hooks.
 """
@@ -104,7 +104,7 @@ def main(model, text, folder, which="few"):
     wrong = 0
     for (kind, streams, calls), needed in sorted(needed_by.items()):
         known = streams.endswith("<0") and any(calls[: len(inner)] == inner for inner in NEEDLESS)
-        if kind == "read" or known != any(needed):  # What a copy itself waits for cannot be left out.
+        if kind == "read" or known != any(needed):  # A copy's own wait cannot be left out.
             verdict = "without it:" if any(needed) else "needless" if known else "a part of the copy"
         else:
             verdict, wrong = "WRONG: it is needed:" if known else "WRONG: nothing needs it", wrong + 1

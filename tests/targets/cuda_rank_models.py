@@ -45,7 +45,8 @@ def settings_of(name, ranks, policy, precision):
 
 
 def gradients(ranks, program, text, load, *route):
-    """Of each tensor, those of steps that change nothing, one behind the other: with betas of 0 they are AdamW's means."""
+    """Each tensor's gradients, of steps that change nothing, one behind the other: with betas of 0 they are AdamW's
+    means."""
     folder, found = program + ".still", {}
     shutil.rmtree(folder, ignore_errors=True)
     settings = {"train.optimizer.lr": 0, "train.optimizer.betas": "[0,0]", "train.optimizer.clip": "none", "checkpoint.every": 1, "checkpoint.keep": STILL}

@@ -1,8 +1,8 @@
 """cuda_ranks.py MODEL TEXT FOLDER: programs of target cuda on several ranks, with an emulated device each and NCCL's double
 between them (tests/simt): losses and norms agree with target cpu's to 1e-5, another schedule gives the same bits, the host
-never touches the devices' memory and waits for one as often as it has to, whatever joins the ranks gives the same bits, and a
+never touches the devices' memory and waits for one as often as it has to, any back end gives the same bits, and a
 lost rank ends all.
-So does what fails on one rank alone, in NCCL or before it: with one message, in bounded time.
+So does a failure on one rank alone, in NCCL or before it: with one message, in bounded time.
 In bf16 losses and norms agree as cuda.py says.
 
 Environment: as cuda.py, and MPICC; LIBRARIES with those of several ranks.
@@ -32,7 +32,7 @@ CASES = {  # Ranks, steps, settings.
 # Waits of an iteration for routes: one in each of four mixtures; and where groups lie on several ranks, in each of the two
 # that have both, one for a capacity and one for a loss.
 ROUTES = {"fssdp": 4, "groups": 8}
-# What goes wrong on rank 1 alone -> exit statuses of the job, and what is said. 70: the emulator says what would hang.
+# Faults on rank 1 alone -> exit statuses of the job, and the message. 70: the emulator says what would hang.
 FAULTS = {
     "SIMT_MEMORY=33000": ((1,), "error: not enough memory on GPU 0"),
     "SIMT_FAIL=20": ((1,), r"(?s)\A(?!.*lost rank).*error: GPU 0 \(sm_90\): computing: "),
@@ -113,14 +113,15 @@ def same_bits_whatever_joins_the_ranks(case, ranks, cuda, model, text):
 
 
 def copies_that_may_wait(ranks, cuda, text, steps):
-    """Of pageable memory, in a run of so many steps, on each rank."""
+    """Copies of pageable memory, in a run of so many steps, on each rank."""
     command = launch(ranks, cuda, "train", "--data", text, "--steps", str(steps))
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True, env={**os.environ, **QUIET, "SIMT_CALLS": "1"})
     return sorted(re.findall(r"simt: .* calls, (\d+) of pageable memory", done.stderr))
 
 
 def waits_of_a_step(ranks, cuda, text, routes):
-    """Of two iterations: in each the host waits so often for what it makes routes of; else for losses and norm alone."""
+    """Waits of a step with two iterations: in each the host waits so often for data of routes; else for losses and norm
+    alone."""
     output = run(*launch(ranks, cuda, "train", "--data", text, "--steps", "2", "--set", "train.tokens=64", "--profile"), **QUIET)
     found = re.search(r"part of it: waits for device +\d+ .*\n((?:  .*\n)*)", output)
     waits = [re.sub(r"^ *(\S.*?) +(\d+) .*", r"\2 \1", line) for line in found[1].splitlines()] if found else []
@@ -132,7 +133,7 @@ def waits_of_a_step(ranks, cuda, text, routes):
 
 
 def saved_by(ranks, cuda, text, **environment):
-    """What STEPS steps save, or why they do not."""
+    """The file that STEPS steps save, or why they do not."""
     try:
         train(ranks, cuda, text, cuda + "-saved", STEPS, **environment)
     except SystemExit as end:

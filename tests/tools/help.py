@@ -31,7 +31,7 @@ def main():
     for tool in tools:
         help_of(tool)
     there = {path.name for path in pathlib.Path(tools[0]).parent.iterdir() if re.fullmatch(r"hecate[-\w]*", path.name)}
-    there -= {"hecate-opt", "hecate-interpret"}  # Of the tests; they are not installed.
+    there -= {"hecate-opt", "hecate-interpret"}  # Tools of the tests; they are not installed.
     check(there <= {pathlib.Path(tool).name for tool in tools}, f"all tools are asked: {there}")
     commands = re.findall(r"^  (\w+) +\w", help_of(program).split("\ncommands\n")[1].split("\n\n")[0], re.MULTILINE)
     check({"train", "eval", "sample", "info"} <= set(commands), f"commands: {commands}")

@@ -56,7 +56,7 @@ WORDS = ["text", "model.moe", "weights.st", "loads", "nothing", "/", ".", "..", 
          "*", "?" * 50, "inline", "inline,", "inline(", "a(b=c)", "cpu", "cuda", "native", "x86-64-v3", "address", "gcc", "gcc -O0"]
 # The file behind it is replaced, as asked, where no input has that name.
 OUTPUTS = re.compile(r"(--log|--save|--record-ids|--record-loads|--trace|--csv|--svg|--json|--emit-plan|-o|(--set=?)?log\.jsonl)=?")
-# What a trial would wait for, or that is right and large.
+# Flags that a trial would wait for, or that are right and large.
 LONG = re.compile(r"--tune|--calibrate|^(?:1e3|\+?\d{4,}|1Ki|1k|inf)$")
 
 

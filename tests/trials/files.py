@@ -107,14 +107,14 @@ def situation(trial):
     command = [word.format(**words) for word in trial.random.choice(commands)]
     result = trial.run(command, env=env, limit=60 if name == "topology" else 3 if name == "pretend" else 10, judge=False)
     for kind, sentence in rules.judge(result, (0, 1, 2)):
-        # A device that computes a product a year; what MLIR's parser takes for a result of a billion values.
+        # A device that computes a GEMM a year; text that MLIR's parser takes for a result of a billion values.
         if (name, kind) != ("pretend", "hang") and "LLVM ERROR: out of memory" not in result.err:
             trial.fail(kind, sentence, result)
     if isinstance(held, int):
         os.close(held)
     for kind, sentence in rules.judge_words(result) if name in ("moe", "import", "plan") else []:
         trial.fail(kind, sentence, result)
-    # What an import lacks shows in the importing file; weights that are too large, in the loss.
+    # A fault of an import shows in the importing file; weights that are too large, in the loss.
     elsewhere = {"import": "importing.moe", "weights": "not finite"}.get(name, called)
     if result.status in (1, 2) and called not in result.err and elsewhere not in result.err:
         trial.fail("unnamed", f"a spoilt {name}, and the message does not name the file", result)

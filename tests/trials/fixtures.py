@@ -67,7 +67,7 @@ def run(tools, *command):
 
 
 def recorded(tools, flag, name, program=one):
-    """What a run writes with `flag`."""
+    """The file that a run writes with `flag`."""
     def make(path):
         data = tools.made("text", lambda text: text.write_bytes(TEXT))
         run(tools, program(tools), "train", "--data", str(data), "--steps", "2", flag, f"{path}.new")
@@ -76,12 +76,12 @@ def recorded(tools, flag, name, program=one):
 
 
 def slow_weights(tools):
-    """What the slow program of one rank saves."""
+    """The file that the slow program of one rank saves."""
     return recorded(tools, "--save", "slow.st", lambda known: slow(known, 1))
 
 
 def compiled(tools, name, *flags):
-    """What hecatec writes as -o, or as the flag that ends with '='."""
+    """The file that hecatec writes as -o, or as the flag that ends with '='."""
     def make(path):
         source = tools.made("source.moe", lambda text: text.write_text(MODEL))
         run(tools, tools.hecatec, "-w", *flags[:-1], f"{flags[-1]}{path}.new", str(source))

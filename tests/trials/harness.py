@@ -1,8 +1,8 @@
 """Families of trials: situations drawn at random, tried one by one, judged by rules.
 
 A family is a script with a function situation(trial), which draws from trial.random, writes inputs, and runs commands. All of
-it follows from (family, seed, index), so that one line repeats a failure. What is judged without a word from the family: how each
-command ended, how long it took, what it said, and what it left behind. The rules are in rules.py.
+it follows from (family, seed, index), so that one line repeats a failure. Judged without a word from the family: how
+each command ended, its time, its messages, and the files it left behind. The rules are in rules.py.
 """
 import argparse
 import ctypes
@@ -35,7 +35,8 @@ MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OM
 
 @dataclasses.dataclass
 class Result:
-    """What a command did: exit status (negative: the signal), both outputs, seconds; late: it was ended by us, and so was `ended`."""
+    """The end of a command: exit status (negative: the signal), both outputs, seconds; late: it was ended by us, and so
+    was `ended`."""
     argv: list
     status: int
     out: str
@@ -137,7 +138,7 @@ def end_all(grace):
 
 
 def print_of(path):
-    """What may not change of an input: kind, links and content."""
+    """The properties of an input that may not change: kind, links and content."""
     if path.is_symlink():
         return "link", os.readlink(path)
     kind = stat.S_IFMT(path.stat().st_mode)

@@ -1,4 +1,4 @@
-"""Random models: text that compiles, and what is to be known about it."""
+"""Random models: text that compiles, and facts about it."""
 import dataclasses
 import pathlib
 import re
@@ -13,7 +13,7 @@ TABLE = Path(__file__).resolve().parents[2] / "runtime" / "plan" / "policies.def
 WIDTHS = [1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 24, 32, 33, 48]
 POLICIES = ["fssdp", "replicate", *(name for name in re.findall(r"^HPL_POLICY\((\w+)", TABLE.read_text(), re.MULTILINE) if name != "fssdp")]
 FUNCTIONS = Path(__file__).resolve().parents[2] / "lang" / "builtins.def"
-# Of one operand, and of any size: neither exp nor sqrt.
+# With one operand, and of any size: neither exp nor sqrt.
 ACTIVATIONS = [name for name in re.findall(r'^HEC_FUNCTION\((\w+), elementwise, "\w+\(x\)"', FUNCTIONS.read_text(),
                                            re.MULTILINE) if name not in ("exp", "sqrt")]
 NORMS = re.findall(r"^HEC_FUNCTION\((\w+), norm", FUNCTIONS.read_text(), re.MULTILINE)

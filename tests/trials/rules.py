@@ -1,4 +1,4 @@
-"""What may never be, whatever the situation: crashes, hangs, silence, words of the compiler's inside."""
+"""Faults in any situation: crashes, hangs, silence, words of the compiler's inside."""
 import re
 import signal
 

@@ -97,7 +97,7 @@ def check_saved(trial, old, result, kind):
 
 
 def training(trial):
-    """A run that saves, whatever it is told meanwhile."""
+    """A run that saves, under any signals."""
     random, tools = trial.random, trial.tools
     ranks = random.choice([1, 1, 1, 1, 2, 2, 3])
     program = fixtures.slow(tools, ranks)

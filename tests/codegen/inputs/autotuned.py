@@ -1,5 +1,6 @@
-"""What holds of --autotune: the same input gives the same choice; the program is that of the settings it names; what the command
-line sets stays; nothing is chosen that takes longer, or needs more memory than there is.  autotuned.py HECATEC MODEL"""
+"""Properties of --autotune: the same input gives the same choice; the program is that of the settings it names;
+settings of the command line stay; nothing is chosen that takes longer, or needs more memory than there is.
+autotuned.py HECATEC MODEL"""
 import json
 import re
 import subprocess
@@ -65,7 +66,8 @@ other = re.search(r"([\d.]+) (\w+) +[\d.]+ \w+ +--set parallel.experts=hecate$",
 longer = float(other[0]) * UNITS[other[1]] / (float(own[0]) * UNITS[own[1]])
 assert abs(1 + nearest / 100 - longer) < 0.03, policies.stderr
 
-# What other systems move is charged as everywhere, also where programs do otherwise; the search does not choose such a policy.
+# Other systems' movement is charged as everywhere, also where programs do otherwise; the search does not choose such a
+# policy.
 SLOW = flags([*SETS, "cluster.link.inter.bandwidth=10MB/s", "parallel.experts=laer"])
 authors = re.search(r"A step takes ([^:]*):", run("--simulate", *SLOW).stdout).group(1)
 assert f"a step takes {authors} as the model says" in run("--autotune=1", "-S", "-o", "-", *SLOW).stderr, authors

@@ -1,5 +1,5 @@
-"""What a file of measurements does to simulations: twice the times are twice the computation, whatever stages lie
-between; and what is wrong with a file is said with its place.  calibrated.py HECATEC MODEL FILE"""
+"""The effect of a file of measurements on simulations: twice the times are twice the computation, with any stages
+between; and a fault of a file is reported with its place.  calibrated.py HECATEC MODEL FILE"""
 import json
 import re
 import subprocess
@@ -44,7 +44,7 @@ for grid in ("matmul_nn_f32", "sdpa_f32", "loop"):  # Each of them counts.
     slower["kernels"][grid]["us"] = [100 * us for us in slower["kernels"][grid]["us"]]
     assert computing(run("slower", slower)) > 1.05 * twice, grid
 
-# What is wrong with it.
+# With a fault.
 def spoilt(change):
     copy = json.loads(json.dumps(times))
     change(copy)

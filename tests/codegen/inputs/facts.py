@@ -1,4 +1,4 @@
-"""facts.py HECATEC FOLDER MODEL [FLAG ...]: what a program computes stands in attributes, not in names or locations.
+"""facts.py HECATEC FOLDER MODEL [FLAG ...]: attributes alone define a program, not names or locations.
 
 For every stage: the IR without its locations, and the IR with every symbol renamed, give C that differs from the
 model's own in comments, strings, names and temporaries of expressions alone: every call has the same operands, at the

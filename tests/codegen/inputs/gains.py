@@ -1,7 +1,7 @@
-"""What --explain=plan says of other choices is what compilations with them say.  gains.py HECATEC MODEL
+"""--explain=plan gives other choices the times of compilations with them.  gains.py HECATEC MODEL
 
 Reports tell what a step takes by single messages, and how much longer another choice takes by sums of them. On many devices simulations have
-sums alone, so there both are the same; what short ones leave out are other iterations, which have other loads."""
+sums alone, so there both are the same; short ones leave out other iterations, which have other loads."""
 import re
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What holds of --autotune where the clock ends it: it ends in time, tells meanwhile how far it is, and says what ended it. A
+"""--autotune where the clock ends it: it ends in time, tells meanwhile how far it is, and says what ended it. A
 preloaded clock is fast, so that the machine seems slow.  hurried.py HECATEC CC SOURCE MODEL"""
 import os
 import re

@@ -1,6 +1,6 @@
-"""What holds of --autotune --measure=N, with a launcher that writes planted logs and a compiler that compiles nothing: the candidate that is
-fastest in the median of rounds is chosen, whatever simulations say; what fails or hangs loses and says why; nothing stays behind.
-measured.py HECATEC MODEL MODEL-OF-ONE-SET"""
+"""Properties of --autotune --measure=N, with a launcher that writes planted logs and a compiler that compiles nothing:
+the candidate that is fastest in the median of rounds is chosen, for any simulations; one that fails or hangs loses and
+says why; nothing stays behind. measured.py HECATEC MODEL MODEL-OF-ONE-SET"""
 import json
 import os
 import re
@@ -21,7 +21,8 @@ GIVEN = ["cluster.nodes=2", "cluster.devices=2", "train.tokens=4096", "parallel.
          "parallel.placement.reshard=never"]
 FLAGS = [word for setting in GIVEN for word in ("--set", setting)]
 
-# The "program" is the name of its policy, since a compiler of several ranks is told nothing else. What it was called with is kept.
+# The "program" is the name of its policy, since a compiler of several ranks is told nothing else. Its arguments are
+# kept.
 COMPILER = r"""#!/bin/sh
 echo "$@" >> compiled
 while [ "$1" != -o ]; do shift; done
@@ -80,7 +81,7 @@ def row(report, policy):
     found = re.search(rf"^([* ]) \d: +\S+ \S+ +(failed|[\d.]+ \S+)(?: +([\d.]+) \(([\d.]+) to ([\d.]+)\))? +{said}$", table, re.M)
     assert found, (policy, report)
     ratios = [float(number) for number in found.groups()[2:] if number]
-    assert len(set(ratios)) <= 1, ratios  # Rounds are compared in pairs: what slows all of them down alike shows in none.
+    assert len(set(ratios)) <= 1, ratios  # Rounds are compared in pairs: a common slowdown shows in none.
     return found.group(1) == "*", found.group(2), ratios[0] if ratios else None
 
 
@@ -98,7 +99,7 @@ assert Path("made").read_text() == "hecate\n" and not os.path.exists("late")
 assert "not certain" not in report, report
 assert "--set parallel.experts=hecate" in report[report.index("The same without the search"):], report
 
-# Every round begins with another candidate, and what has failed does not run again.
+# Every round begins with another candidate, and failed ones do not run again.
 order = lines("order")
 first = order[:4]
 assert first[0] == "fssdp" and set(first) == {"fssdp", "hecate", "ep", "ultraep"}, order
@@ -121,8 +122,8 @@ assert failed == {"ep": "small: error: planted failure", "ultraep": "took longer
 assert {} in [other["settings"] for other in measured["others"]] and len(measured["others"]) == 3
 subprocess.run([hecatec, "--plan=plan.json", "-S", "-o", "/dev/null", *FLAGS, model], check=True)
 
-# What cannot be compiled, and what loses its log: the others are compared all the same. Without the model's own the first that ran is what
-# ratios are to.
+# One candidate does not compile, and one loses its log: the others are compared all the same. Without the model's own
+# the first that ran is what ratios are to.
 report = run("--measure=4", "-o", "made", BROKEN="fssdp", FULL="1")
 assert row(report, "fssdp")[1] == "failed" and "\n    x.c:3: error: planted\n" in report, report
 assert "its log has 3 of 15 steps: small: warning: cannot write" in report, report
@@ -130,13 +131,14 @@ assert row(report, "hecate")[0], report
 ratio = row(report, "ultraep")[2] / row(report, "hecate")[2]
 assert abs(ratio - 12 / 5) < 0.01 and 1 in (row(report, "ultraep")[2], row(report, "hecate")[2]), report
 
-# Of recorded loads programs get the last iterations, those that candidates are simulated on; here of a model with one set of experts.
+# Programs get the last iterations of recorded loads, on which candidates are simulated; here of a model with one set of
+# experts.
 subprocess.run(["hecate-replay", "--nodes=2", "--devices=2", "--experts=4", "--layers=2", "--rows=64", "--iterations=20",
                 "--synthesize=run.loads"], check=True, capture_output=True)
 report = run("--measure=1", "-o", "made", "--profile=run.loads", model=single)
 assert "--route trace:run.loads --steps 15\n" in report, report
 recorded, traced = Path("run.loads").read_bytes(), Path("traced").read_bytes()
-rows = (len(recorded) - 28) // 20  # Of an iteration, behind the head.
+rows = (len(recorded) - 28) // 20  # Rows of an iteration, behind the head.
 assert traced == recorded[:8] + (15).to_bytes(4, "little") + recorded[12:28] + recorded[28 + 5 * rows:], len(traced)
 assert all("/hecatec-" in line.split("trace:")[1] for line in lines("runs")[1:]), lines("runs")
 os.remove("traced")

@@ -9,7 +9,7 @@ EXAMPLES, WORK = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 WORK.mkdir(parents=True, exist_ok=True)
 HECATEC = ["hecatec", EXAMPLES / "gpt-moe-s.moe", f"--cluster={EXAMPLES / 'clusters/paper-a.moe'}"]
 
-# Policy, what is given it besides its own plan, and other values of its keys.
+# Policy, its terms besides its own plan, and other values of its keys.
 CASES = [
     ("fssdp", {}, {"window_bytes": 20000000, "row_cross": 10**10, "chunk_send": 1, "chunk_near": 1, "grad_send": 1,
                    "overlap": 1, "slots": 1, "window": 1, "reshard_every": 1, "even": True, "calibrate": "never", "policy": "hecate"}),

@@ -1,4 +1,4 @@
-"""simulated.py HECATEC MODEL: what must hold of simulated steps, whatever the numbers are."""
+"""simulated.py HECATEC MODEL: properties of simulated steps that hold for any numbers."""
 import json
 import re
 import subprocess
@@ -59,7 +59,8 @@ for links, costs in ((FREE, False), (SLOW, True)):
     check(shard > 1.1 * states if costs else near(shard, states, 0.01),
           f"dense = shard takes {shard} s, states {states} s:\n{text}")
 
-# As JSON: the critical path is the whole step, a mean device's time likewise; what all nodes send, all get.
+# As JSON: the critical path is the whole step, a mean device's time likewise; all nodes together send as much as they
+# get.
 for experts in ("ep", "fssdp", "hecate", "replicate"):
     said = json.loads(simulate_text(*CLUSTER, "--json", f"parallel.experts={experts}"))
     check(len(said["steps"]) == 3 and said["experts"] == experts, f"{experts}: not what was asked for: {said}")
@@ -101,8 +102,8 @@ for device in range(4):
     end = max(begin + long for begin, long in own)
     check(near(end, sum(long for _, long in own), 0.001), f"device {device} has gaps: nobody knows what it does")
 
-# New owners are steps of their own where an interval passes, and divided over its steps where none does; whoever keeps placements
-# or spreads owners pays for them.
+# New owners are steps of their own where an interval passes, and divided over its steps where none does; policies that
+# keep placements or spread owners pay for them.
 for experts in ("fssdp", "eplb", "laer"):
     every = ("parallel.placement.reshard.iterations=2",)
     said = json.loads(simulate_text(*CLUSTER, f"parallel.experts={experts}", *every, "--json", steps=5))

@@ -17,8 +17,8 @@ struct small {
     int64_t batch;          // Sequences of the current call.
     const int32_t *ids;     // [batch, T]
     const int32_t *targets; // [batch, T]; negative: ignored.
-    float scale;            // Of the token losses.
-    float auxiliary_scale;  // Of the auxiliary losses.
+    float scale;            // Factor of the token losses.
+    float auxiliary_scale;  // Factor of the auxiliary losses.
 
     // Parameters, as the runtime stores them.
     struct {

@@ -5,8 +5,8 @@ BUILD is the folder with the objects of ROOT/kernels' *.cu, and beside each one 
 ARCHITECTURES, as sm_80,sm_90a, are those that the objects must have machine code for. Others of the table are not compared.
 For every kernel and architecture GOLDEN has registers, bytes of static shared memory and, from the machine code,
 how often some instructions stand in it: tensor cores' products of a warp (HMMA) and of a warpgroup (HGMMA), loads of
-matrices (LDSM), asynchronous copies (LDGSTS), barriers (BAR). A kernel must not spill or use local memory, whatever the version of nvcc; before
-products of warpgroups stands what they need (warpgroups.py), without ptxas's help.
+matrices (LDSM), asynchronous copies (LDGSTS), barriers (BAR). A kernel must not spill or use local memory, with any
+version of nvcc; before products of warpgroups stands what they need (warpgroups.py), without ptxas's help.
 Another version of nvcc than the table's may well choose other registers: then only that is checked, and said.
 Without cuobjdump instructions are not counted. --renew writes GOLDEN; without cuobjdump it keeps old counts.
 """
@@ -71,7 +71,7 @@ def read_kernels(root, build, tools):
     for path in sorted(glob.glob(os.path.join(build, "*", "*.ptxas"))):
         source = os.path.relpath(path, build).removesuffix(".o.ptxas")
         if not os.path.exists(os.path.join(root, "kernels", source)):
-            continue  # Of an earlier build.
+            continue  # From an earlier build.
         entries = list(read_log(path))
         with open(path, encoding="utf-8") as file:
             faults += [f"{source}: {complaint}" for complaint in complaints(file.read())]

@@ -24,7 +24,7 @@ WARP_PRODUCT = {"sm_80": 2, "sm_90a": 1, "sm_100": 0.5}
 
 
 def bytes_of(instruction):
-    """What a warp's access moves."""
+    """The bytes of a warp's access."""
     if instruction.startswith("LDSM"):
         return 32 * 4 * (4 if ".4" in instruction else 2 if ".2" in instruction else 1)
     for suffix, size in ((".128", 16), (".64", 8), (".U16", 2), (".S16", 2), (".16", 2), (".U8", 1), (".S8", 1)):

@@ -1,4 +1,5 @@
-"""What has to stand before the products of warpgroups (HGMMA), on every way through a kernel's machine code.
+"""The instructions that must stand before the GEMMs of warpgroups (HGMMA), on every way through a kernel's machine
+code.
 
 Registers: WARPGROUP.ARRIVE, behind the last wait for products (WARPGROUP.DEPBAR). Shared memory, which they read by another path
 than it is written: behind the last wait for copies (DEPBAR) or store (STS) first FENCE.VIEW.ASYNC, then a barrier (BAR).
@@ -14,11 +15,11 @@ import tempfile
 
 from machine_code import functions_of, lines_of
 
-ARRIVED, FENCED, SHARED = 1, 2, 4  # SHARED: what was fenced has been behind a barrier since.
+ARRIVED, FENCED, SHARED = 1, 2, 4  # SHARED: a barrier has followed the fence.
 
 
 def after(state, word):
-    """What is known behind an instruction, from what was before it."""
+    """The state behind an instruction, from the state before it."""
     if word.startswith("WARPGROUP.DEPBAR"):
         return state & ~ARRIVED
     if word.startswith("WARPGROUP.ARRIVE"):
@@ -46,7 +47,7 @@ def ways_from(lines, i, at):
 
 
 def missing(lines):
-    """Yields (address, what is missing) of products; what is known is what all ways there have in common."""
+    """Yields (address, the missing instructions) of GEMMs; a state is what all ways there have in common."""
     if not any(line.word.startswith("HGMMA") for line in lines):
         return
     at = {line.address: i for i, line in enumerate(lines)}
@@ -68,7 +69,7 @@ def missing(lines):
 
 
 def complaints(text):
-    """What ptxas says of products of warpgroups: that it had to mend them, or waits for each."""
+    """ptxas's complaints about GEMMs of warpgroups: that it had to mend them, or waits for each."""
     return re.findall(r"^.*\(C75\d\d\).*$", text, re.MULTILINE)
 
 

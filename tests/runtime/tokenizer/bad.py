@@ -1,4 +1,4 @@
-"""bad.py CASES FOLDER: what a tokenizer.json may have wrong is refused with the file and the key, or the line."""
+"""bad.py CASES FOLDER: faults of a tokenizer.json are refused with the file and the key, or the line."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""generate.py: tokenizers like public ones, trained here, and what the library `tokenizers` makes of nasty texts.
+"""generate.py: tokenizers like public ones, trained here, and the encodings of nasty texts by the library `tokenizers`.
 
     generate.py store                     writes the cases of this folder
     generate.py compare CASES MEGABYTES   larger ones, on a corpus of that size, against the program CASES
@@ -198,7 +198,7 @@ def store():
 
 
 def run(cases, path, texts):
-    """What the program under test makes of texts."""
+    """The ids of texts by the program under test."""
     given = "".join((text.hex() or "-") + "\n" for text in texts)
     out = subprocess.run([cases, "encode", path], input=given, text=True, stdout=subprocess.PIPE, check=True).stdout
     return [[int(word) for word in line.split(",")] if line != "-" else [] for line in out.splitlines()]

@@ -50,7 +50,7 @@ def tokenizer(pattern, behavior="Isolated", invert=False):
 
 
 def ours(cases, folder, texts, *how):
-    """Ids of each text, or what is said of the pattern."""
+    """Ids of each text, or the message about the pattern."""
     path = folder / "tokenizer.json"
     path.write_text(json.dumps(tokenizer(*how)))
     given = "".join((text.encode().hex() or "-") + "\n" for text in texts)

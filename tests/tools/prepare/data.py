@@ -1,4 +1,4 @@
-"""data.py HECATE_DATA TOKENIZERS: the commands of hecate-data on every kind of input, and what they refuse."""
+"""data.py HECATE_DATA TOKENIZERS: the commands of hecate-data on every kind of input, and their refusals."""
 
 import gzip
 import json
@@ -116,7 +116,7 @@ def mixtures(folder, first, second):
     assert len(mixed) == 3000 and "2250 tokens" in done.stdout and "750 tokens" in done.stdout, done.stdout
     blocks = [mixed[i:i + 10] for i in range(0, 3000, 10)]
     assert [blocks.count(part[:10]) > 0 for part in (a, b)] == [True, True]
-    assert sum(a[i:i + 10] in blocks[:40] for i in range(0, 300, 10)) == 30  # Of the first 40 blocks.
+    assert sum(a[i:i + 10] in blocks[:40] for i in range(0, 300, 10)) == 30  # The first 40 blocks.
     run("check", out, wanted="sound")
     run("mix", "--out", first, "--tokens=10", "--block=10", f"{first}=1", code=2)
     run("mix", "--out", out, "--tokens=10", f"{first}=x", code=2, wanted="FILE=WEIGHT is wanted")

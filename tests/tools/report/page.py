@@ -1,8 +1,8 @@
-"""page.py HECATE-REPORT: what becomes of logs, whole ones and others, without a browser.
+"""page.py HECATE-REPORT: pages of logs, whole ones and others, without a browser.
 
 The page has the data of the log and needs nothing else. A long log is thinned, keeping the least and the largest loss. Logs that are cut off
-or spoilt are repaired, and the page says so; what is no log is refused with its name. Nothing that is written into a log crashes.
-"""
+or spoilt are repaired, and the page says so; other files are refused by name. Nothing that is written into a log
+crashes. """
 import json
 import os
 import random
@@ -36,7 +36,7 @@ def write(name, text):
 
 
 def page(*logs):
-    """The data of the page of some logs, and what is told of them."""
+    """The data of the page of some logs, and the messages about them."""
     told = report(*logs, "-o", "page.html")
     with open("page.html", encoding="utf-8") as file:
         text = file.read()
@@ -201,7 +201,7 @@ def seconds_of(process):
 
 
 def long_and_grown():
-    """What a long log has got since costs what it is, not what the log is."""
+    """Updating the page of a long log costs the new lines, not the log."""
     write("log", "".join(made.line(step, step % 100 == 0) + "\n" for step in range(1, 40001)))
     run, url = watcher()
     with run:

@@ -38,7 +38,7 @@ def run(work, *command, **environment):
 
 
 def plan(work, tool, words, *options):
-    """Exit code, calls, and what was said, of the stand-in that does as planned."""
+    """Exit code, calls, and messages, of the stand-in that does as planned."""
     for name in ("calls", "waiting"):
         (work / name).unlink(missing_ok=True)
     code, _, err = run(work, tool, *options, "./stand-in", "train", "--checkpoint", "ck", PLAN=words)
