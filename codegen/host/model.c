@@ -166,7 +166,8 @@ void hec_model_struct(struct hec_emitter *e, struct hec_writer *out) {
     struct_saved(e, out);
     struct_routing(e, out);
     struct_step_loads(e, out);
-    if (hec_has_noise(e)) hec_line(out, "struct hk_noise noise; // Random numbers of jitter and dropout.");
+    if (hec_has_noise(e))
+        hec_line(out, "struct hk_noise noise; // Random numbers of jitter and dropout.");
     if (hec_has_teacher(e))
         hec_line(out,
                  "struct hk_teacher teacher; // Its entries for the call's tokens; the runtime's.");
