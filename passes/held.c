@@ -89,17 +89,6 @@ static struct hpl_held held_of(struct hec_arena *arena, MlirOperation module) {
     return held;
 }
 
-// Whether the runtime takes memory for parts alone.
-static bool in_parts(const struct hpl_held *held, MlirOperation module) {
-    bool parts = false;
-    for (int i = 0; i < held->sets; i++) parts = parts || held->set[i].owner;
-    struct hec_ops ops = hec_ops_in(hec_module_body(module));
-    for (int i = 0; i < ops.count; i++)
-        parts = parts || (hec_op_is(ops.op[i], HEC_OP_param) && hec_param_frozen(ops.op[i]));
-    free(ops.op);
-    return parts;
-}
-
 int64_t hec_held_bytes(struct hec_arena *arena, MlirOperation module, enum hpl_buffer buffer) {
     const struct hpl_held held = held_of(arena, module);
     const int64_t page = hec_target_of(module)->page_bytes;
@@ -107,7 +96,6 @@ int64_t hec_held_bytes(struct hec_arena *arena, MlirOperation module, enum hpl_b
     for (int i = 0; i < held.params; i++) copies = copies || held.param[i].copied;
     if (!copies) return 0;
     if (page == 0) return hpl_held_bytes(&held, buffer);
-    if (!in_parts(&held, module)) return held.all_elements * hpl_held_element(&held, buffer);
     bool *taken = hec_arena_alloc(arena, (size_t)hpl_held_pages(&held, page), sizeof *taken);
     return hpl_held_page_bytes(&held, buffer, page, taken);
 }

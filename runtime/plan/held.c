@@ -64,6 +64,16 @@ bool hpl_held_next(const struct hpl_held *held, int32_t rank, enum hpl_buffer bu
     return next_params(held, buffer, extent) || next_chunk(held, rank, buffer, extent);
 }
 
+bool hpl_held_in_parts(const struct hpl_held *held) {
+    for (int32_t i = 0; i < held->params; i++) {
+        if (held->param[i].frozen) return true;
+    }
+    for (int32_t i = 0; i < held->sets; i++) {
+        if (held->set[i].owner) return true;
+    }
+    return false;
+}
+
 // ---- bytes
 
 static int64_t most_owned(const struct hpl_held *held, const struct hpl_held_set *set) {
@@ -180,6 +190,7 @@ static int64_t pages_of_chunks(const struct hpl_held *held, enum hpl_buffer buff
 int64_t hpl_held_page_bytes(const struct hpl_held *held, enum hpl_buffer buffer, int64_t page,
                             bool *taken) {
     int64_t most = 0;
+    if (!hpl_held_in_parts(held)) return held->all_elements * hpl_held_element(held, buffer);
     for (int32_t rank = 0; !held->moves && rank < held->ranks; rank++) {
         const int64_t pages = pages_of_rank(held, rank, buffer, page, taken);
         if (pages > most) most = pages;

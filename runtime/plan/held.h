@@ -63,15 +63,20 @@ bool hpl_held_has_set(const struct hpl_held *held, int32_t set, enum hpl_buffer 
 bool hpl_held_next(const struct hpl_held *held, int32_t rank, enum hpl_buffer buffer,
                    struct hpl_extent *extent);
 
+// Whether a rank uses only parts of the buffers: experts have owners, or parameters are
+// frozen. A device takes memory for these parts alone.
+bool hpl_held_in_parts(const struct hpl_held *held);
+
 // Bytes of a buffer on the rank that has most of it, where memory is taken as it is touched.
 int64_t hpl_held_bytes(const struct hpl_held *held, enum hpl_buffer buffer);
 
 // Chunks that a rank has got from others, and not yet given back as many, at most.
 enum { HPL_UNDER_WAY = 2 };
 
-// The same where each part takes whole pages of `page` bytes, and states are not shared. Two parts may share a page; a
-// buffer begins with one. Where chunks move, the result is a bound: neighbours may part, and new chunks come before old
-// ones go.
+// The same on a device, which takes whole pages of `page` bytes for the parts, or all of a
+// buffer that is not in parts. States are not shared. Two parts may share a page; a buffer
+// begins with one. Where chunks move, the result is a bound: neighbours may part, and new
+// chunks come before old ones go.
 //   taken  scratch, [hpl_held_pages]
 int64_t hpl_held_page_bytes(const struct hpl_held *held, enum hpl_buffer buffer, int64_t page,
                             bool *taken);

@@ -44,7 +44,8 @@ static bool touch_all(struct hrt_state *state, struct hrt_error *error) {
     static const char *const what[] = {"parameters", "gradients", "the optimizer's means",
                                        "the optimizer's variances", "parameters rounded to bf16"};
     bool touched = true;
-    if (!hrt_device_is_apart(&state->device) || !hrt_memory_in_parts(state->program)) return true;
+    if (!hrt_device_is_apart(&state->device) || !hpl_held_in_parts(&state->placement->held))
+        return true;
     for (int i = 0; touched && i < HPL_BUFFERS; i++) {
         if (buffer_of(state, i)) touched = touch(state, i, what[i], error);
     }
@@ -60,7 +61,8 @@ static bool reserve_all(struct hrt_state *state, enum hrt_training training,
     const bool apart = hrt_device_is_apart(&state->device), ahead = apart && !program->world;
     const bool own = program->owned || program->dense_shard;
     const bool part = own || program->dense_states;
-    const enum hrt_memory placed = hrt_memory_in_parts(program) ? HRT_IN_PARTS : HRT_OF_DEVICE;
+    const enum hrt_memory placed =
+        hpl_held_in_parts(&state->placement->held) ? HRT_IN_PARTS : HRT_OF_DEVICE;
     void *ids = NULL, *targets = NULL, *sums = NULL, *clipped = NULL;
     const struct {
         enum hrt_memory memory;

@@ -25,12 +25,6 @@ size_t hrt_memory_sums_bytes(const struct hrt_program *program) {
     return (size_t)(tensors + hrt_ranks_chunks(program) + program->world) * sizeof(double);
 }
 
-bool hrt_memory_in_parts(const struct hrt_program *program) {
-    bool parts = program->owned;
-    for (int i = 0; i < program->params; i++) parts = parts || program->param[i].frozen;
-    return parts;
-}
-
 // Bytes of parameters and of what has their layout.
 struct places {
     size_t params, gradients, rounded, states;
@@ -49,15 +43,14 @@ static struct places places_of(const struct hrt_program *program, bool apart) {
     struct places places = {all, all, hrt_rounded_bytes(program), all};
     struct hrt_placement placement;
     struct hrt_error error;
-    if ((apart && !hrt_memory_in_parts(program)) ||
-        !hrt_placement_create(&placement, program, 0, &error))
-        return places;
+    if (!hrt_placement_create(&placement, program, 0, &error)) return places;
     const struct hpl_held *held = &placement.held;
     bool *taken = apart ? malloc((size_t)hpl_held_pages(held, page)) : NULL;
     if (!apart || taken)
         places = (struct places){
             bytes_of(held, HPL_PARAMETERS, page, taken), bytes_of(held, HPL_GRADIENTS, page, taken),
-            bytes_of(held, HPL_COPIES, page, taken), bytes_of(held, HPL_STATE, page, taken)};
+            program->bind_rounded ? bytes_of(held, HPL_COPIES, page, taken) : 0,
+            bytes_of(held, HPL_STATE, page, taken)};
     free(taken);
     hrt_placement_destroy(&placement);
     return places;

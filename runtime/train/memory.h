@@ -33,10 +33,6 @@ int hrt_memory_list(const struct hrt_program *program, enum hrt_training trainin
 // bytes.
 double hrt_memory_saving(const struct hrt_program *program, int64_t copies);
 
-// Whether a rank uses parts of the buffers alone that have the parameters' places (plan/held.h), so that a device has
-// memory for those alone.
-bool hrt_memory_in_parts(const struct hrt_program *program);
-
 // Whether all that is still to be taken of the device's memory is free. The error says what needs how much, and
 // which settings would need less. True on a device without separate memory, whose memory is taken as it is touched.
 bool hrt_memory_check(struct hrt_device *device, const struct hrt_program *program,

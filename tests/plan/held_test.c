@@ -177,10 +177,27 @@ static void states_may_be_shared(void **state) {
     assert_int_equal(hpl_held_bytes(&d.held, HPL_PARAMETERS), 4 * (dense + chunks));
 }
 
+// A rank has all of a buffer where no expert has an owner and no parameter is frozen.
+static void parts_alone_are_used_where_experts_have_owners_or_parameters_are_frozen(void **state) {
+    (void)state;
+    bool taken[ELEMENTS * 4 / PAGE + 1];
+    struct drawn d;
+    draw(&d);
+    assert_true(hpl_held_in_parts(&d.held));
+    d.set[0].owner = NULL;
+    assert_false(hpl_held_in_parts(&d.held));
+    for (int buffer = 0; buffer < HPL_BUFFERS; buffer++)
+        assert_int_equal(hpl_held_page_bytes(&d.held, (enum hpl_buffer)buffer, PAGE, taken),
+                         ELEMENTS * (buffer == HPL_COPIES ? 2 : 4));
+    d.param[3].frozen = true;
+    assert_true(hpl_held_in_parts(&d.held));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_and_bytes_are_those_of_marks),
         cmocka_unit_test(owners_may_change),
+        cmocka_unit_test(parts_alone_are_used_where_experts_have_owners_or_parameters_are_frozen),
         cmocka_unit_test(states_may_be_shared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
