@@ -45,8 +45,8 @@ static struct places places_of(const struct hrt_program *program, bool apart) {
     struct hrt_error error;
     if (!hrt_placement_create(&placement, program, 0, &error)) return places;
     const struct hpl_held *held = &placement.held;
-    bool *taken = apart ? malloc((size_t)hpl_held_pages(held, page)) : NULL;
-    if (!apart || taken)
+    bool *taken = page ? malloc((size_t)hpl_held_pages(held, page)) : NULL;
+    if (!page || taken)
         places = (struct places){
             bytes_of(held, HPL_PARAMETERS, page, taken), bytes_of(held, HPL_GRADIENTS, page, taken),
             program->bind_rounded ? bytes_of(held, HPL_COPIES, page, taken) : 0,
