@@ -82,13 +82,13 @@ struct hrt_param {
     bool decay, trainable;
     bool frozen;       // Not trained, though it could be.
     const char *role;  // "embedding", "head", "embedding and head", "router"; NULL: none.
-    bool muon;         // A matrix that Muon moves, where the run has it.
+    bool muon;         // A matrix that Muon updates, where the run uses Muon.
     double lr_scale;   // Factor of the learning rate; 0: none.
     double decay_rate; // Where it decays; 0: train.optimizer.decay.
     const struct hrt_param_rates
         *layer_rates; // [layers], in place of decay, lr_scale and decay_rate; or NULL.
     enum hrt_layout layout;
-    bool rounded;          // Products read its copy in bf16.
+    bool rounded;          // GEMMs read its copy in bf16.
     int64_t rows, columns; // The matrix that `layout` arranges: all elements of `shape`.
     int64_t elements;      // Stored, per layer (per expert), with padding.
     int set;               // Index into sets, or -1.
@@ -211,7 +211,7 @@ struct hrt_program {
     int64_t logits_rows;  // Not 0: no more are there at a time, and `logits` computes them.
     bool logits_bf16;     // Logits of bf16; otherwise of `precision`.
 
-    // Stores the buffers in the model struct and derives its pointer tables. Call once.
+    // Stores the buffers, which stay the caller's, in the model struct and derives its pointer tables. Call once.
     void (*bind)(void *model, void *params, void *grads, void *arena);
     // Does the same with the copies in bf16, param_elements of 2 bytes. NULL: no parameter has one.
     void (*bind_rounded)(void *model, const void *rounded);
@@ -224,7 +224,8 @@ struct hrt_program {
     // `loss` (0: the model's own, then `loss` in order): they lie from its logits_offset on. At most its
     // logits_rows, which is not 0. NULL: no loss has that.
     void (*logits)(void *model, int loss, int64_t first, int64_t count);
-    // ids, targets [batch, positions]; a negative target is ignored. 1 <= batch <= program->batch.
+    // The losses of ids, targets [batch, positions], 1 <= batch <= program->batch; a negative target is ignored. Leaves
+    // the values of backward in the arena. Deterministic. Collective where `world` is not 0, as backward is.
     struct hrt_losses (*forward)(void *model, int64_t batch, const int32_t *ids,
                                  const int32_t *targets, double scale, double auxiliary_scale);
     // Adds the gradients of the last forward's loss to grads. Same arguments as that forward.
@@ -232,7 +233,7 @@ struct hrt_program {
                      double scale, double auxiliary_scale);
 };
 
-// The text of a setting that the program was compiled with; NULL where it has none of that key.
+// The text of a setting that the program was compiled with, the program's; NULL where it has none of that key.
 static inline const char *hrt_program_setting(const struct hrt_program *program, const char *key) {
     for (int i = 0; i < program->settings; i++) {
         if (!strcmp(program->setting[i].key, key)) return program->setting[i].value;

@@ -24,12 +24,12 @@
 // Rows. A pair is (token t, pick j), numbered t * picks + j. The rows that a rank computes are ordered
 // by expert, then by the rank they come from, then by pair; wave w is wave_rows of them from
 // w * wave_rows on. Every rank has the same number of waves, derived from the exact counts; one that
-// has fewer rows has empty waves. So memory is bounded whatever the router does, and results do not
+// has fewer rows has empty waves. So memory is bounded for any routing, and results do not
 // depend on when rows arrive: same inputs, same bits.
 //
 // Division of the work. A plan (runtime/plan/types.h) lists the ranks that hold an expert, a quota how many
 // rows of each source go to each holder: quota[r][k] for holder k of the plan. Rows of a source go to
-// an expert's holders in the plan's order, pairs ascending. Without other word every expert has one
+// an expert's holders in the plan's order, pairs ascending. By default every expert has one
 // holder, its owner (expert parallelism). Quotas are derived at the first hrt_waves after a route, so
 // that the plan may still change once the counts are known.
 //
@@ -97,7 +97,7 @@ struct hrt_experts_bytes {
 struct hrt_experts_bytes hrt_experts_bytes(const struct hrt_experts_shape *shape, int ranks);
 
 // Every layer starts with the plan of owners only. `comm` is borrowed, `shape` copied. False: too
-// many rows to number, slots too few for the owners, or no memory.
+// many rows to number, slots too few for the owners, or no memory. The caller destroys it.
 bool hrt_experts_create(struct hrt_experts **experts, const struct hrt_experts_shape *shape,
                         struct hrt_comm *comm, struct hrt_error *error);
 void hrt_experts_destroy(struct hrt_experts *experts);
@@ -108,9 +108,9 @@ void hrt_experts_destroy(struct hrt_experts *experts);
 void hrt_experts_place(struct hrt_experts *experts, int set, int64_t layer,
                        const struct hpl_plan *plan);
 
-// Says which tokens of an iteration the next calls are about: they are `all`, rank 0 has the first `each`,
-// rank 1 the next, and so on, the last ones fewer or none. A call of a rank that has none is about tokens
-// that count for nobody. 0, 0, as after creation: every rank has those of its call, equally many.
+// Sets the tokens of an iteration for the next calls: `all` in number, of which rank 0 has the first `each`,
+// rank 1 the next, and so on, the last ones fewer or none. The tokens of a rank that should have none count
+// for nobody. 0, 0, as after creation: every rank has those of its call, equally many.
 void hrt_experts_tokens(struct hrt_experts *experts, int64_t each, int64_t all);
 
 // The rows of a microbatch that stay when in each group every expert keeps at most ceil(capacity * choices of the
@@ -134,8 +134,8 @@ void hrt_fractions(struct hrt_experts *experts, int set, int64_t layer, void *fr
                    int32_t *running, const int32_t *ids, int64_t sequences, int64_t positions,
                    int64_t group, int64_t iteration);
 
-// The word of the next exchanges of counts. Where ranks' words differ, all of them call `differ` at the same
-// place, which must not return; without one it is not compared.
+// Sets the word that the next exchanges of counts compare. Where ranks' words differ, all of them call `differ`
+// at the same place, which must not return; without `differ` nothing is compared.
 typedef void hrt_differ_fn(void *context);
 void hrt_experts_vouch(struct hrt_experts *experts, uint64_t word);
 void hrt_experts_watch(struct hrt_experts *experts, hrt_differ_fn *differ, void *context);
@@ -158,7 +158,7 @@ struct hrt_experts_tally hrt_experts_tally(const struct hrt_experts *experts, in
 // How often words have been compared, counts or not.
 int64_t hrt_experts_compared(const struct hrt_experts *experts);
 
-// Every rank's `word`: all [ranks].
+// Gathers the `word` of every rank in `all` [ranks]. Collective.
 void hrt_experts_gather(struct hrt_experts *experts, uint64_t word, uint64_t *all);
 
 // Rows are divided by `quota` from the next hrt_waves on, as if the shape had said so.
@@ -200,7 +200,7 @@ void hrt_combine(struct hrt_experts *experts, int set, int64_t layer, void *y);
 
 // The gradients. dispatch_grad: dy [tokens, width] of hrt_combine to drows [wave_rows, width] of the
 // wave's results. give_back_grad: drows of its rows and dgate [wave_rows] of its gate weights go back;
-// combine_grad sums them up to dx [tokens, width], picks ascending, and orders them as dweights
+// combine_grad sums them up to dx [tokens, width], choices ascending, and orders them as dweights
 // [tokens, picks], 0 where dropped.
 void hrt_dispatch_grad(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
                        void *drows, const void *dy);

@@ -3,7 +3,7 @@
 //
 // A layer of a set, as emitted code runs it (f: the movement, s, i: the set and the layer):
 //
-//   hrt_plan(f, s, i)                     who will hold which experts: the same on every rank
+//   hrt_plan(f, s, i)                     chooses the holders of experts: the same on every rank
 //   hrt_materialize(f, s, i, false)       parameters start to move, behind attention
 //   hrt_route(...)                        exact counts
 //   hrt_calibrate(f, s, i)                more replicas, where the counts say that it pays

@@ -1,4 +1,4 @@
-// Experts that move, as the trainer sees them: memory, iterations, and changes of owners.
+// Moving experts for the trainer: their memory, iterations, and transfers.
 #ifndef HECATE_RUNTIME_EXPERTS_FSSDP_RUN_H
 #define HECATE_RUNTIME_EXPERTS_FSSDP_RUN_H
 
@@ -10,13 +10,13 @@
 
 struct hrt_fssdp;
 
-// Creates what moves the experts of the state's program (program->movement), whose exchange of rows,
-// state->experts, exists. The state and its ranks are borrowed. False: no such policy, a budget with
-// which it cannot place every expert, or no memory.
+// Creates the movement of experts of the state's program (program->movement), whose exchange of rows,
+// state->experts, exists. The state and its ranks are borrowed; the caller destroys it. Not collective. False: no
+// such policy, a budget with which it cannot place every expert, or no memory.
 bool hrt_fssdp_create(struct hrt_fssdp **fssdp, struct hrt_state *state, struct hrt_error *error);
 void hrt_fssdp_destroy(struct hrt_fssdp *fssdp);
 
-// Bytes of replicas and of what is on its way that a rank takes at most.
+// Bytes of replicas and of chunks in flight that a rank takes at most.
 size_t hrt_fssdp_bytes(const struct hrt_program *program);
 
 // Holders that the experts of one layer have in all, at most, under any plan.
@@ -30,7 +30,7 @@ struct hrt_moved {
     double bytes, crossed; // Received; from other nodes.
 };
 
-// Since the last call.
+// Sums since the last call. Not collective.
 struct hrt_moved hrt_fssdp_moved(struct hrt_fssdp *fssdp);
 
 // Transfers of one layer, and the results of calibration on its exact counts.
@@ -41,7 +41,7 @@ struct hrt_moved_layer {
     double gain, price; // Seconds that all that were taken have been expected to save, and to take.
 };
 
-// Since the last call.
+// Sums since the last call. Not collective.
 struct hrt_moved_layer hrt_fssdp_moved_layer(struct hrt_fssdp *fssdp, int set, int64_t layer);
 
 // Begins an iteration, forward and backward, or with `training` false a forward alone, of an evaluation

@@ -56,11 +56,11 @@ struct hrt_comm {
     void *executor_own;
 };
 
-// data[i] becomes the sum over ranks, added in the order of ranks: every rank gets the same bits,
-// and gets them again in every run.
+// data[i], i < count, becomes the sum over ranks, added in the order of ranks: every rank gets the same bits,
+// and gets them again in every run. Collective.
 void hrt_comm_all_reduce(struct hrt_comm *comm, void *data, int64_t count, enum hrt_number type);
 
-// Returns when every rank has called it.
+// Returns when every rank has called it. Collective.
 void hrt_comm_barrier(struct hrt_comm *comm);
 
 // While patient, a rank waits for others as long as they live, since one of them may do what takes long: read or
@@ -71,12 +71,13 @@ void hrt_comm_be_patient(struct hrt_comm *comm, bool patient);
 // Ends all ranks; this process with `exit_code`. The caller has printed why.
 _Noreturn void hrt_comm_abort(struct hrt_comm *comm, int exit_code);
 
+// Leaves the job and frees what the back end has taken; `comm` itself is the caller's. Collective.
 void hrt_comm_close(struct hrt_comm *comm);
 
 // This process among the ranks of its machine, in their order, from 0 on. Not collective.
 int hrt_comm_local(const struct hrt_comm *comm);
 
-// Back end `self`: one rank.
+// Opens back end `self`: one rank. The caller closes it.
 void hrt_comm_open_self(struct hrt_comm *comm);
 
 #endif

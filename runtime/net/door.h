@@ -14,7 +14,7 @@ enum {
 
 struct hrt_door;
 
-// Welcomes who has connected; may fill in `nonce`, which hrt_door_next gives back. False: it is turned away.
+// Called for a new connection; may fill in `nonce`, which hrt_door_next gives back. False: it is turned away.
 typedef bool hrt_door_welcome(void *context, int fd, unsigned char nonce[HRT_NONCE]);
 
 // A connection that has sent all of its words: the caller's from then on.
@@ -24,14 +24,15 @@ struct hrt_visitor {
     void *said; // `bytes` of hrt_door_open; until the next call.
 };
 
-// `listens` is borrowed; `welcome` may be NULL. NULL: no memory, or no descriptor.
+// Opens a door at the socket `listens`, borrowed, for first words of `bytes`. `welcome` may be NULL. The caller closes
+// it. NULL: no memory, or no descriptor.
 struct hrt_door *hrt_door_open(int listens, size_t bytes, hrt_door_welcome *welcome, void *context);
 
 // A descriptor that poll finds readable when there is something to do.
 int hrt_door_descriptor(const struct hrt_door *door);
 
-// Does what can be done at once. True: *visitor is the next one; call again before waiting. To be called once a second
-// at least, so that the silent ones go.
+// Accepts and reads without blocking. True: *visitor is the next one; call again before waiting. To be called once a
+// second at least, so that the silent ones go.
 bool hrt_door_next(struct hrt_door *door, struct hrt_visitor *visitor);
 
 // Closes the connection of a visitor whose words are those of no rank.

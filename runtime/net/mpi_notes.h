@@ -8,7 +8,7 @@
 
 struct hrt_mpi_notes;
 
-// Collective over `comm`. NULL: no memory.
+// Opens notes over `comm`; the caller closes them. Collective. NULL: no memory.
 struct hrt_mpi_notes *hrt_mpi_notes_open(MPI_Comm comm);
 
 // Sends a note. *told false: the last one of its kind to `peer` is still under way.
@@ -18,10 +18,10 @@ int hrt_mpi_notes_tell(struct hrt_mpi_notes *notes, int peer, int kind, int32_t 
 int hrt_mpi_notes_told(struct hrt_mpi_notes *notes, int kind, int *peer, int32_t *value,
                        bool *came);
 
-// Whether all have left.
+// Whether all notes have left.
 bool hrt_mpi_notes_quiet(struct hrt_mpi_notes *notes);
 
-// Messages that a lost rank has not taken are left to MPI.
+// Frees the notes. Messages that a lost rank has not taken are left to MPI.
 void hrt_mpi_notes_close(struct hrt_mpi_notes *notes);
 
 #endif

@@ -19,7 +19,7 @@ bool hrt_secret_read(struct hrt_secret *secret, struct hrt_error *error);
 // Bytes that nobody can guess.
 void hrt_nonce(void *bytes, size_t count);
 
-// A proof of `parts`, in this order.
+// Computes the proof of `parts`, in this order. False: libgcrypt cannot.
 struct hrt_part {
     const void *data;
     size_t bytes;
@@ -27,7 +27,7 @@ struct hrt_part {
 bool hrt_prove(const struct hrt_secret *secret, const struct hrt_part *parts, int count,
                unsigned char proof[HRT_PROOF]);
 
-// Whether `proof` is that of `parts`; takes as long whatever it is.
+// Whether `proof` is that of `parts`, compared in constant time.
 bool hrt_proves(const struct hrt_secret *secret, const struct hrt_part *parts, int count,
                 const unsigned char proof[HRT_PROOF]);
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-// Seconds of a clock that only goes forward.
+// Seconds of a monotonic clock; sleeps so many.
 double hrt_socket_now(void);
 void hrt_socket_rest(double seconds);
 

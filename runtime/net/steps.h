@@ -19,7 +19,7 @@ enum hrt_step_kind {
     HRT_RECV, // `to` from `peer`.
     HRT_COPY, // `from` to `to`.
     HRT_ADD,  // `from` added to `to`, element by element.
-    HRT_SAME, // `to`, which `peer` has said, must be what this rank has at `from`, else the ranks disagree.
+    HRT_SAME, // Compares `to`, received from `peer`, with `from`; if they differ, the ranks disagree.
 };
 
 struct hrt_step {
@@ -80,8 +80,8 @@ struct hrt_exchange {
     const size_t *send_bytes, *send_offset, *recv_bytes, *recv_offset;
 };
 
-// The exchange of what each rank sends to each: receives, then sends, to the rank behind this one first, so that not
-// all send to the same one. Takes at most 2 * ranks of the room; the list is cleared first.
+// The exchange between all ranks: receives, then sends, to the rank behind this one first, so that not all send to
+// the same one. Takes at most 2 * ranks of the room; the list is cleared first.
 void hrt_steps_exchange(struct hrt_steps *steps, const struct hrt_comm *comm, void *recv,
                         const void *send, const struct hrt_exchange *exchange);
 

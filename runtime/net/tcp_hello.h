@@ -6,14 +6,14 @@
 
 #define HRT_TCP_MAGIC "hecate-2" // 8 bytes.
 
-// Rank 0 to who has connected. Its clock is that of all: it waits so long yet.
+// Rank 0's first message on a connection. Its clock counts for all: it waits `left_ms` more.
 struct hrt_tcp_challenge {
     char magic[8];
     unsigned char nonce[HRT_NONCE];
     int32_t left_ms;
 };
 
-// The answer. `proof`: of the challenge's nonce and of what stands before it.
+// The answer. `proof` covers the challenge's nonce and the fields before it.
 struct hrt_tcp_hello {
     char magic[8];
     unsigned char nonce[HRT_NONCE];
@@ -25,12 +25,12 @@ struct hrt_tcp_hello {
 
 enum hrt_tcp_verdict_kind { HRT_TCP_GO, HRT_TCP_NO, HRT_TCP_REFUSED };
 
-// Rank 0's word; behind GO come all seats. `proof`: of the hello's nonce, of what stands before it and of the seats.
+// Rank 0's verdict; behind GO come all seats. `proof` covers the hello's nonce, the fields before it and the seats.
 // NO is an error of all, REFUSED one of this rank.
 struct hrt_tcp_verdict {
     char magic[8];
     int32_t kind, nodes;
-    int32_t left_ms; // For what follows.
+    int32_t left_ms; // Until the mesh must stand.
     uint64_t job;
     struct hrt_error error;
     unsigned char proof[HRT_PROOF];

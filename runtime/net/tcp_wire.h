@@ -1,4 +1,4 @@
-// TCP as what carries messages (struct hrt_wire, net.h): a connection between every two ranks.
+// The transport over TCP (struct hrt_wire, net.h): a connection between every two ranks.
 //
 // The caller moves all that can be moved, on all connections; there is no thread of its own. Data goes from and to
 // where the caller has it; bytes that come before they are asked for are kept, and lanes bound their number.

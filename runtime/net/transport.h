@@ -74,11 +74,11 @@ struct hrt_executor {
     void (*close)(struct hrt_comm *comm);
 };
 
-// Hands a list to a lane. Never waits, and returns the mark behind it. A list without steps and without
-// `next` is done.
+// Hands a list, which stays the caller's, to a lane. Never waits, and returns the mark behind it. A list without
+// steps and without `next` is done.
 struct hrt_mark hrt_submit(struct hrt_comm *comm, enum hrt_lane lane, struct hrt_steps *steps);
 
-// The mark of what a list receives.
+// The mark of a list's receives alone.
 static inline struct hrt_mark hrt_arrival(struct hrt_mark mark) {
     mark.arrival = true;
     return mark;
@@ -92,7 +92,7 @@ bool hrt_reached(struct hrt_comm *comm, struct hrt_mark mark);
 // counted.
 void hrt_join(struct hrt_comm *comm, struct hrt_mark mark, const char *why);
 
-// Submits an exchange to a lane and joins it. `steps` has room for 2 * ranks.
+// Submits an exchange to a lane and joins it. `steps` has room for 2 * ranks. Collective.
 void hrt_exchange_on(struct hrt_comm *comm, enum hrt_lane lane, struct hrt_steps *steps, void *recv,
                      const void *send, const struct hrt_exchange *exchange, const char *why);
 

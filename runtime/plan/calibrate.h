@@ -1,4 +1,4 @@
-// calibrate.h: after the gate, may more replicas be had, and are they worth it?
+// calibrate.h: replicas added after the gate, where the budget has room and they save more time than they take.
 #ifndef HECATE_RUNTIME_PLAN_CALIBRATE_H
 #define HECATE_RUNTIME_PLAN_CALIBRATE_H
 

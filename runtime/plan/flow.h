@@ -1,4 +1,4 @@
-// transport.h: who computes how many rows, as a flow with three distances (inside the planner only).
+// flow.h: divides rows over devices, as a flow with three distances (inside the planner only).
 //
 // Supplies are experts, sinks are devices; between them stand groups, the holders of one expert
 // within one node. Rows that stay on their device are free, other rows inside the node cost NEAR,

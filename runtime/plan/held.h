@@ -1,4 +1,4 @@
-// held.h: the parts that a rank holds of parameters, gradients, states and copies, which all have the same places.
+// held.h: the parts of parameters, gradients, states and copies that a rank holds, at the same places in each buffer.
 // A rank holds everything outside of experts, and the chunks that it owns. Parameters that are not trained have
 // neither gradients nor states. The compiler announces these bytes, the runtime takes them.
 #ifndef HECATE_RUNTIME_PLAN_HELD_H

@@ -14,7 +14,7 @@ int32_t hpl_even_owner(int64_t expert, int64_t experts, int64_t devices);
 
 // All that follow write `to` in canonical form, and return HPL_NO_ROOM when it is too small; pure.
 
-// Sets `to` to what `from` is.
+// Copies `from` to `to`.
 enum hpl_status hpl_plan_copy(struct hpl_plan *to, const struct hpl_plan *from);
 
 // Every one of `experts` experts has its owner alone. owner [experts].

@@ -1,4 +1,4 @@
-// schedule.h: who sends which piece of which chunk to whom, in spAG and spRS.
+// schedule.h: the transfers of pieces of chunks between devices, in spAG and spRS.
 //
 // A schedule is data: a list of transfers in the order of their rounds, so that each may follow
 // those before it. All transfers of a round may run at once, behind those of earlier ones. A

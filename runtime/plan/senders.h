@@ -1,4 +1,4 @@
-// senders.h: how much each holder of a chunk sends (inside the planner only).
+// senders.h: the number of segments that each holder of a chunk sends (inside the planner only).
 #ifndef HECATE_RUNTIME_PLAN_SENDERS_H
 #define HECATE_RUNTIME_PLAN_SENDERS_H
 

@@ -1,4 +1,4 @@
-// share.h: given a placement and the exact counts, how many rows each holder computes.
+// share.h: the rows that each holder computes, by the placement and the exact counts.
 #ifndef HECATE_RUNTIME_PLAN_SHARE_H
 #define HECATE_RUNTIME_PLAN_SHARE_H
 

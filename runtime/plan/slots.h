@@ -36,7 +36,7 @@ struct hpl_slots {
                                     // room for gradients on their way. 0 without replicas.
 };
 
-// Pure arithmetic; the request's numbers are at least 0, experts and devices at least 1.
+// The memory for a request, whose numbers are at least 0, experts and devices at least 1. Pure.
 struct hpl_slots hpl_slots_of(const struct hpl_slots_request *request);
 
 // Rows that a replica must keep on its device to pay for itself: to it and back, forward and backward,

@@ -6,8 +6,8 @@
 #include "runtime/train/load_counts.h"
 
 // bias[e] += rate * sign(mean load - load[e]), for every layer of every mixture that has a rate.
-// `loads` are the step's counts over all ranks, so every rank moves its copy alike: on the host `count`, on a device
-// that is apart, which is only asked to, `counted`, unless state->clipped has stopped. kernels/select_bias
+// `loads` are the step's counts over all ranks, so every rank moves its copy alike, without a message. A device with
+// separate memory uses loads->counted, in queued work that state->clipped may stop. kernels/select_bias
 void hrt_bias_update(struct hrt_state *state, const struct hrt_load_counts *loads);
 
 #endif

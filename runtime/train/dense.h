@@ -26,23 +26,24 @@ struct hrt_state;
 
 enum { HRT_DENSE_ROUND = 4 << 20 };
 
-// For a program of several ranks, whose state has joined them. The state is borrowed.
+// For a program of several ranks, whose state has joined them. The state is borrowed; the caller destroys `*dense`.
+// False: out of memory. Not collective.
 bool hrt_train_dense_create(struct hrt_train_dense **dense, struct hrt_state *state,
                             struct hrt_error *error);
 
-// Waits for the sums that are under way first: all ranks call it, at the same place of their program.
+// Waits for the sums under way, and frees all. Collective.
 void hrt_train_dense_destroy(struct hrt_train_dense *dense);
 
-// Bytes that hrt_train_dense_create takes for what is under way.
+// Bytes of messages under way that hrt_train_dense_create takes.
 size_t hrt_train_dense_bytes(const struct hrt_program *program);
 
-// Whether the backward that follows is the last one before the gradients are read: then what it
-// completes is summed at once.
+// Whether the backward that follows is the last one before the gradients are read: then the gradients that it
+// completes are summed at once.
 void hrt_train_dense_last(struct hrt_train_dense *dense, bool last);
 
-// Emitted code of dense = shard: brings the parameters of the program's unit number `unit`, in the background; waits for
-// them; gives back the parts of the others. `layer` where its parameters have layers; nothing where there is no such
-// layer. In the same order on every rank. Nothing while this rank has all (struct hrt_state, parted).
+// Emitted code of dense = shard: brings the parameters of the program's unit number `unit`, in the background; waits
+// for them; gives back the parts of the others. `layer` where its parameters have layers; nothing where there is no
+// such layer. In the same order on every rank. Nothing while this rank has all (struct hrt_state, parted).
 void hrt_train_dense_bring(struct hrt_train_dense *dense, int unit, int64_t layer);
 void hrt_train_dense_await(struct hrt_train_dense *dense, int unit, int64_t layer);
 void hrt_train_dense_release(struct hrt_train_dense *dense, int unit, int64_t layer);
@@ -54,14 +55,14 @@ void hrt_train_dense_ready(struct hrt_train_dense *dense, int bucket, int64_t la
 // Returns when all gradients are summed, those whose sum has not started included. Collective.
 void hrt_train_dense_finish(struct hrt_train_dense *dense);
 
-// The sum of squares of this rank's part of the gradients, tensor by tensor; after hrt_train_dense_finish. A device that is
-// apart is asked for those of each tensor, which it stores at `sum`, memory of its own; returns how many.
+// The sum of squares of this rank's part of the gradients, tensor by tensor; after hrt_train_dense_finish. A device
+// with separate memory stores those of each tensor at `sum`, in its memory, in queued work; returns how many.
 int64_t hrt_train_dense_ask_squares(const struct hrt_train_dense *dense, double *sum);
 double hrt_train_dense_own_squares(const struct hrt_train_dense *dense);
 
 // For programs with dense = states: cuts `spans` of them down to those that this rank updates, its parts
-// and all of owned experts. Parts of matrices are `shared`. `cut` has room for as many and hrt_train_dense_cuts more. Returns
-// how many.
+// and all of owned experts. Parts of matrices are `shared`. `cut` has room for as many and hrt_train_dense_cuts more.
+// Returns how many.
 int64_t hrt_train_dense_cut(const struct hrt_train_dense *dense, const struct hrt_span *span,
                             int64_t spans, struct hrt_span *cut);
 int64_t hrt_train_dense_cuts(const struct hrt_train_dense *dense);
@@ -81,7 +82,7 @@ void hrt_train_dense_gather_matrices(struct hrt_train_dense *dense, void *buffer
 void hrt_train_dense_part(struct hrt_state *state);
 void hrt_train_dense_make_whole(struct hrt_state *state);
 
-// Gives back what the parts of the others in such a buffer take, page by page. They are undefined then.
+// Gives back the memory of the other ranks' parts in such a buffer, page by page. They are undefined then.
 void hrt_train_dense_forget(const struct hrt_train_dense *dense, void *buffer);
 
 #endif

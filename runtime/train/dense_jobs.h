@@ -84,7 +84,7 @@ struct hrt_mark hrt_train_dense_submit(struct hrt_train_dense *dense,
 // This rank's part of a tensor: where it begins, and how many elements it has.
 int64_t hrt_train_dense_own(const struct hrt_train_dense *dense, int64_t tensor, int64_t *count);
 
-// Gives back what the parts of the others in a tensor of `buffer`, laid out like the parameters, take, page by page.
+// Gives back the memory of the other ranks' parts in a tensor of `buffer`, laid out like the parameters, page by page.
 void hrt_train_dense_forget_others(const struct hrt_train_dense *dense, int64_t tensor,
                                    void *buffer);
 

@@ -1,4 +1,4 @@
-// The devices of the ranks meet: who moves what lies on them.
+// Opens the executor of transfers between the devices of the ranks.
 #ifndef HECATE_RUNTIME_TRAIN_DEVICES_H
 #define HECATE_RUNTIME_TRAIN_DEVICES_H
 
@@ -8,10 +8,10 @@
 
 struct hrt_state;
 
-// Opens the executor that moves what lies on the ranks' devices, and joins it: the program's own or, where ranks share
-// a device, its executor for that. `opened`: whether this rank's device is open, else `error` says why. Nothing else to
-// do in programs without an executor. Else collective: where a rank cannot, or nobody can serve ranks that share a
-// device, all return false and error->shared is set.
+// Opens the executor that moves memory between the ranks' devices, and joins it: the program's own or, where ranks
+// share a device, its executor for that. `opened`: whether this rank's device is open, else `error` says why. Nothing
+// else to do in programs without an executor. Else collective: where a rank cannot, or nobody can serve ranks that
+// share a device, all return false and error->shared is set.
 bool hrt_devices_meet(struct hrt_state *state, bool opened, struct hrt_error *error);
 
 #endif

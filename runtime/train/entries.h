@@ -5,7 +5,7 @@
 #include "runtime/data/teacher.h"
 #include "runtime/program.h"
 
-// Fills in what a file says of its own form: as many entries as asked for, at most all tokens, and how they are stored.
+// Fills in the form of a file: as many entries as asked for, at most all tokens, and how they are stored.
 void hrt_entries_form(struct hrt_teacher_file *file, const struct hrt_program *program,
                       int64_t entries);
 

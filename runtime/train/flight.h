@@ -21,17 +21,17 @@ struct hrt_flight {
     int64_t iterations, tokens, counts, entries;
 };
 
-// For steps of `iterations` of `tokens` each, on the device of `state`.
+// Takes the memory of a step of `iterations` with `tokens` each, on the device of `state`. False: out of memory.
 bool hrt_flight_create(struct hrt_flight *flight, struct hrt_state *state, int64_t iterations,
                        int64_t tokens, int64_t counts, struct hrt_error *error);
 
-// Also of a zeroed one. The device must no longer work for it.
+// Frees it; a zeroed one has nothing. The device must no longer work for it.
 void hrt_flight_destroy(struct hrt_flight *flight, struct hrt_state *state);
 
 // Teacher entries of the sequences of an iteration.
 struct hrt_said hrt_flight_said(const struct hrt_flight *flight, int64_t iteration);
 
-// Asks the device for the counts as they are by then.
+// Queues the copy of the device's counts to the host.
 void hrt_flight_fetch_counts(const struct hrt_flight *flight, struct hrt_state *state,
                              const struct hrt_load_counts *loads);
 
@@ -39,7 +39,7 @@ void hrt_flight_fetch_counts(const struct hrt_flight *flight, struct hrt_state *
 void hrt_flight_return_counts(const struct hrt_flight *flight, struct hrt_state *state,
                               const struct hrt_load_counts *loads);
 
-// Asks the device for what is left once the step is done: those, and the norm.
+// Queues the copies that end a step: the counts, and the norm.
 void hrt_flight_fetch(const struct hrt_flight *flight, struct hrt_state *state,
                       const struct hrt_load_counts *loads);
 

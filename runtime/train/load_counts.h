@@ -15,22 +15,22 @@ struct hrt_load_counts {
     int64_t counts;
     struct hrt_device *device; // NULL: the host counts.
     int64_t
-        *counted; // HRT_OF_DEVICE: as `count`, of what the device has added since the last clear.
+        *counted; // HRT_OF_DEVICE: as `count`, the device's sums since the last clear.
     bool empty;   // Nothing has been added.
 };
 
-// `device`, which is borrowed, is that of the arenas.
+// Creates zeroed counts. `device`, which is borrowed, is that of the arenas. False: out of memory.
 bool hrt_load_counts_create(struct hrt_load_counts *loads, const struct hrt_program *program,
                             struct hrt_device *device, struct hrt_error *error);
 void hrt_load_counts_destroy(struct hrt_load_counts *loads);
 
 void hrt_load_counts_clear(struct hrt_load_counts *loads);
 
-// Adds what the last forward left in the arena: to `count`, or on a device with separate memory, which is only asked
-// to, to `counted`.
+// Adds the counts that the last forward left in the arena: to `count`, or, in queued work of a device with separate
+// memory, to `counted`.
 void hrt_load_counts_add(struct hrt_load_counts *loads, const void *arena);
 
-// Makes `count` what has been added. Waits for a device with separate memory.
+// Copies the sums to `count`. Waits for a device with separate memory.
 void hrt_load_counts_collect(struct hrt_load_counts *loads);
 
 // The counts of load `index`, [layers][experts].

@@ -24,8 +24,8 @@ struct hrt_memory_line {
     double bytes;
 };
 
-// Lists what a rank of the program takes, the fullest one where they differ; lines without bytes are left out. Returns
-// how many there are. Without training there are no states of the optimizer.
+// Lists the memory of a rank of the program, the fullest one where they differ; lines without bytes are left out.
+// Returns how many there are. Without training there are no states of the optimizer.
 int hrt_memory_list(const struct hrt_program *program, enum hrt_training training,
                     struct hrt_memory_line line[HRT_MEMORY_LINES]);
 
@@ -33,8 +33,8 @@ int hrt_memory_list(const struct hrt_program *program, enum hrt_training trainin
 // bytes.
 double hrt_memory_saving(const struct hrt_program *program, int64_t copies);
 
-// Whether all that is still to be taken of the device's memory is free. The error says what needs how much, and
-// which settings would need less. True on a device without separate memory, whose memory is taken as it is touched.
+// Whether the device has free memory for all that is still to be taken. The error lists each need, and the settings
+// that would need less. True on a device without separate memory, whose memory is taken as it is touched.
 bool hrt_memory_check(struct hrt_device *device, const struct hrt_program *program,
                       enum hrt_training training, struct hrt_error *error);
 

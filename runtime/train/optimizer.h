@@ -41,7 +41,8 @@ struct hrt_optimizer {
     bool matrices;
 };
 
-// Collects the spans of trainable parameters; constants (rope tables, selection biases) are in none.
+// Collects the spans of trainable parameters; constants (rope tables, selection biases) are in none. False: out of
+// memory. Not collective.
 bool hrt_optimizer_create(struct hrt_optimizer *optimizer, const struct hrt_placement *placement,
                           struct hrt_error *error);
 
@@ -73,9 +74,10 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state 
 // Where tensors are the host's.
 double hrt_grad_norm(struct hrt_state *state);
 
-// Asks the device, where state->clipped is there, to find the norm of all gradients, and the factor that brings them to
-// at most `clip` (0: any norm). Where the norm, or one of the `count` losses, is not finite, the step is skipped, and
-// behind `skips` of them in a row all further updates are stopped (hk_clip). `squares`: of the sums of squares.
+// Queues on the device, where state->clipped is there, the computation of the norm of all gradients, and the factor
+// that brings them to at most `clip` (0: any norm). Where the norm, or one of the `count` losses, is not finite, the
+// step is skipped, and behind `skips` of them in a row all further updates are stopped (hk_clip). `squares`: of the
+// sums of squares.
 void hrt_grad_clip(struct hrt_state *state, struct hrt_graph *squares, const float *losses,
                    int64_t count, double clip, int64_t skips);
 

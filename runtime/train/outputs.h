@@ -1,7 +1,7 @@
 // The output of an evaluation for each sequence, in safetensors that rank 0 writes: `logits` [sequences, positions,
 // vocabulary], of the program's precision, and `losses` [sequences, positions], in double precision, the cross-entropy
 // of each token, and behind it `losses.NAME` for each loss that the program has by name. A position without a target
-// has the loss NaN. And a file of what the model says as a teacher (data/teacher.h), of all tokens of the one file that
+// has the loss NaN. And the model's teacher entries (data/teacher.h) for all tokens of the one file that
 // the validation data is: behind the sequences comes one more, the last tokens of the file, of which it has those that
 // no sequence before it had.
 #ifndef HECATE_RUNTIME_TRAIN_OUTPUTS_H
@@ -18,7 +18,7 @@
 #include "runtime/train/entries.h"
 
 struct hrt_output {
-    const char *path; // Borrowed; NULL: nobody wants it.
+    const char *path; // Borrowed; NULL: not written.
     struct hf_replacement replacement;
     struct hrt_sink sink;
     int failed; // errno of the first write that failed; 0: none.

@@ -13,7 +13,7 @@ bool hrt_teacher_draw(const struct hrt_state *state, const struct hrt_data *data
 bool hrt_teacher_window(const struct hrt_state *state, const struct hrt_data *data, int64_t window,
                         struct hrt_said said, int64_t index, struct hrt_error *error);
 
-// Nothing is said of sequence `index` of `said`.
+// Clears the entries of sequence `index` of `said`: no token has any.
 void hrt_teacher_blank(const struct hrt_state *state, struct hrt_said said, int64_t index);
 
 #endif

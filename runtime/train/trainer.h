@@ -76,14 +76,14 @@ struct hrt_trainer {
         since; // When the last report came, or before the first one the first step was asked for.
 };
 
-// Says what steps are, before anything takes memory: divides train.tokens into iterations. Refuses tokens that are not
-// a multiple of what one iteration of all ranks takes, naming the nearest that are; fewer than one full microbatch are
+// Plans steps, before anything takes memory: divides train.tokens into iterations. Refuses tokens that are not a
+// multiple of those of one iteration of all ranks, naming the nearest that are; fewer than one full microbatch are
 // taken as one smaller one. All pointers are borrowed until hrt_trainer_destroy.
 bool hrt_trainer_plan(struct hrt_trainer *trainer, const struct hrt_program *program,
                       const struct hrt_config *config, struct hrt_comm *comm,
                       const struct hrt_data *data, struct hrt_error *error);
 
-// Creates one that was planned, for the program's `state`, which is borrowed.
+// Creates a planned trainer, for the program's `state`, which is borrowed. The caller destroys it.
 bool hrt_trainer_create(struct hrt_trainer *trainer, struct hrt_state *state,
                         struct hrt_error *error);
 
@@ -103,9 +103,9 @@ void hrt_trainer_destroy(struct hrt_trainer *trainer);
 bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step_report *report,
                       struct hrt_error *error);
 
-// The same in two parts, of which the first only asks a device with separate memory. At most two steps may be without a
-// report. The report, of the first one without, waits for that step; it is what finds that a loss or a gradient is not
-// finite: then no step that was asked for has changed the parameters, and none will report any more.
+// The same in two parts, of which the first only queues work on a device with separate memory. At most two steps may
+// be without a report. The report, of the first one without, waits for that step, and fails if a loss or a gradient is
+// not finite: then no queued step has changed the parameters, and none will report any more.
 bool hrt_trainer_ask(struct hrt_trainer *trainer, int64_t step, struct hrt_error *error);
 bool hrt_trainer_report(struct hrt_trainer *trainer, struct hrt_step_report *report,
                         struct hrt_error *error);
@@ -120,12 +120,12 @@ struct hrt_validation {
 
 // Mean token loss over the first `sequences` sequences (0: all) of the validation data, in
 // microbatches, the means of the named losses, and how many targets that were. Neither loads nor anything else of the
-// training state is touched. `outputs` gets what it writes of all sequences, in order; NULL: nobody wants it.
+// training state is touched. `outputs` gets all sequences, in order; NULL: none are written.
 bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t sequences,
                   struct hrt_outputs *outputs, struct hrt_validation *validation,
                   struct hrt_error *error);
 
-// Seconds of a clock that never steps back.
+// Seconds of a monotonic clock.
 double hrt_now(void);
 
 #endif

@@ -59,21 +59,21 @@ enum {
     HRT_WATCH_OWN = HRT_LOSSES_MOST + 1
 }; // Numbers that the caller lets the ranks sum on the way.
 
-// For programs of one rank, too. State and ranks are borrowed until hrt_watch_destroy.
+// For programs of one rank, too. State and ranks are borrowed until hrt_watch_destroy. False: out of memory.
 bool hrt_watch_create(struct hrt_watch *watch, struct hrt_state *state, struct hrt_comm *comm,
                       struct hrt_error *error);
 
-// Also of a zeroed one.
+// Frees it; a zeroed one has nothing.
 void hrt_watch_destroy(struct hrt_watch *watch);
 
 // A step begins, and ends.
 void hrt_watch_begin(struct hrt_watch *watch);
 void hrt_watch_end(struct hrt_watch *watch);
 
-// Tells all ranks what this one has seen, and on the way sums `own` over them. Collective.
+// Gathers the numbers of all ranks, and on the way sums `own` over them. Collective.
 void hrt_watch_gather(struct hrt_watch *watch, double own[HRT_WATCH_OWN]);
 
-// The placement of the loads, which are those of all ranks; after hrt_watch_gather, before owners change.
+// Fills in the layers' numbers from `loads`, those of all ranks; after hrt_watch_gather, before owners change.
 void hrt_watch_layers(struct hrt_watch *watch, const struct hrt_load_counts *loads);
 
 struct hrt_watch_sums hrt_watch_sums(const struct hrt_watch *watch);
