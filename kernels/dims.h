@@ -1,4 +1,4 @@
-// Sizes of a product of matrices: A [m, k], B [k, n], C [m, n].
+// Sizes of a GEMM: A [m, k], B [k, n], C [m, n].
 #ifndef HECATE_KERNELS_DIMS_H
 #define HECATE_KERNELS_DIMS_H
 

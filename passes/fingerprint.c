@@ -269,7 +269,7 @@ static void write_func(struct writer *w, MlirOperation func) {
 
 // ---- symbols
 
-// Names are said by the part's; values that parameters begin with come from the checkpoint, but for tables.
+// The part's name has the names; the checkpoint has the first values of parameters, but for tables.
 static bool is_said_of_symbol(MlirOperation op, MlirStringRef key) {
     if (mlirStringRefEqual(key, HEC_STR("sym_name"))) return false;
     if (!hec_op_is(op, HEC_OP_param) || mlirStringRefEqual(hec_any_init(op), HEC_STR("rope")))

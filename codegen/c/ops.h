@@ -17,7 +17,7 @@ hec_emit_op hec_emit_slice, hec_emit_slice_grad, hec_emit_concat;
 // The loops of the call's epilogue over `block`, a part of its first `rows` dimensions and of the others.
 void hec_emit_epilogue_loops(struct hec_emitter *e, MlirOperation call, int rows);
 
-// The last argument of a product: its epilogue, written as a function before the current one; "NULL"
+// The last argument of a GEMM: its epilogue, written as a function before the current one; "NULL"
 // where the call has none.
 const char *hec_epilogue(struct hec_emitter *e, MlirOperation call);
 

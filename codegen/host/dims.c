@@ -87,7 +87,7 @@ const char *hec_layers(struct hec_emitter *e, int64_t count) {
     return use(e, HEC_STR("layers"), count);
 }
 
-// Rows of one kind of routing: a variable of the function, batch * T * picks; or those of the wave.
+// Rows of one kind of routing: a variable of the function, batch * T * topk; or those of the wave.
 static const char *rows_variable(struct hec_emitter *e, int64_t size) {
     struct hec_function *f = e->function;
     if (e->sends_rows) return "m->rows";

@@ -68,8 +68,8 @@ int64_t hec_type_elements(MlirType type);
 int64_t hec_type_bytes(MlirType type); // 0 for types that are no tensors.
 bool hec_type_is_real(MlirType type);  // A tensor of f32 or f64: the numbers of all arithmetic.
 
-// bf16 is a way to keep numbers of f32: readers have f32, and writers round. Which values may be
-// kept so is said in values.h.
+// bf16 is a way to keep numbers of f32: readers have f32, and writers round. values.h lists the values that may be
+// kept so.
 bool hec_type_is_rounded(MlirType type);    // A tensor of bf16.
 MlirType hec_type_rounded(MlirType type);   // The same dimensions in bf16.
 MlirType hec_type_unrounded(MlirType type); // A tensor of bf16 in f32; others as they are.
@@ -150,8 +150,8 @@ MlirNamedAttribute hec_attr_symbol(MlirContext c, const char *key, MlirStringRef
 MlirNamedAttribute hec_attr_type(MlirContext c, const char *key, MlirType type);
 
 bool hec_has_attr(MlirOperation op, const char *key);
-// Attributes by name and kind, for what looks at operations of any kind; ir/accessors.h has a function for
-// each. It must be there, where nothing else is said, and of that kind: hec_ir_verify sees to it.
+// Attributes by name and kind, for code that takes operations of any kind; ir/accessors.h has a function for
+// each. The attribute must be there, unless a comment allows its lack, and of that kind: hec_ir_verify sees to it.
 MlirAttribute hec_get_attr(MlirOperation op, const char *key);
 int64_t hec_get_int(MlirOperation op, const char *key);
 double hec_get_float(MlirOperation op, const char *key);

@@ -7,7 +7,7 @@
 // moe.linear_cross_entropy, its gradient, or a call of one of them.
 bool hec_is_head_loss(MlirOperation op);
 
-// The groups of dimensions of its product: those of tokens, and the rows and columns of w.
+// The groups of dimensions of its GEMM: those of tokens, and the rows and columns of w.
 struct hec_head {
     struct hec_tensor m, n, k;
 };

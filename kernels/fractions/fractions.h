@@ -1,4 +1,4 @@
-// fractions: of the picks of a group of sequences, how many are an expert's.
+// fractions: an expert's part of the top-k choices of a group of sequences.
 // Source: f of Fedus et al. 2021, arXiv:2101.03961, equation 5.
 #ifndef HECATE_KERNELS_FRACTIONS_H
 #define HECATE_KERNELS_FRACTIONS_H
@@ -7,8 +7,8 @@
 
 // Groups are `group` sequences each, the last one what is left; group 0: all sequences are one.
 //
-//   fractions [sequences, experts] picks of the expert / all picks, of the sequence's group; 0 for no picks
-//   running   NULL, or [experts]: a group counts the picks of the groups before it, too, and those of
+//   fractions [sequences, experts] choices of the expert / all choices, in the sequence's group; 0 without choices
+//   running   NULL, or [experts]: a group counts the choices of the groups before it, too, and those of
 //             the step's earlier iterations, which `running` holds from `iteration` 1 on (0: no step)
 //   ids       [sequences, tokens, topk], the chosen experts
 void hk_fractions_f32(float *fractions, int32_t *running, const int32_t *ids, int64_t sequences,

@@ -1,7 +1,7 @@
-// CUDA twin of fractions: a block counts the picks of a sequence, then a block divides those of a group, or of all groups
-// where counts go on from one to the next.
+// CUDA twin of fractions: a block counts the choices of a sequence, then a block divides those of a group, or of all
+// groups where counts go on from one to the next.
 //
-// Bytes moved: 4 a pick and 12 a sequence and expert. Its time is two launches, the latency of a pass, and the
+// Bytes moved: 4 a choice and 12 a sequence and expert. Its time is two launches, the latency of a pass, and the
 // shared memory's counting: a few microseconds for 4096 tokens a sequence.
 #include "kernels/fractions/fractions.h"
 
@@ -32,7 +32,7 @@ struct division {
     int experts;
 };
 
-// Replaces the counts of one expert in the sequences of a group, which follow `before` picks of the expert in `picks`
+// Replaces the counts of one expert in the sequences of a group, which follow `before` choices of the expert in `picks`
 // of all; `picks` has those of the group by now. Returns the expert's.
 HKC_DEVICE int divide_group(float *fractions, int64_t first, int64_t end, int before, int64_t picks,
                             int experts) {

@@ -145,7 +145,7 @@ static bool wants_colour(const struct hec_diag *diag) {
 }
 
 // Prints blanks under the first `count` bytes of `line`. Tabs stay tabs and a multi-byte character
-// takes one column, so the caret lands under its character whatever the terminal's tab width.
+// takes one column, so the caret stands under its character for any tab width of the terminal.
 static void print_padding(FILE *out, const char *line, uint32_t count) {
     for (uint32_t i = 0; i < count && line[i] && line[i] != '\n'; i++) {
         const bool continues = (line[i] & 0xC0) == 0x80; // Inside a UTF-8 character (RFC 3629).

@@ -276,7 +276,7 @@ static void report_unmatched(struct hec_checker *checker, const struct hec_group
     if (meant) hec_note(checker, HEC_NOWHERE, "there is `%s`", meant);
 }
 
-// A group that wants matrices to be moved has one; of vectors beside them nothing is said.
+// A group of optimizer = muon needs a matrix among its parameters; vectors beside matrices give no message.
 static void check_matrices(struct hec_checker *checker, const struct hec_group *group,
                            const struct hec_param *vector) {
     const char *text = group->text[HEC_GROUP_OPTIMIZER];

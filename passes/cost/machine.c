@@ -21,7 +21,7 @@ static double rate(MlirOperation module, enum hec_key key, double otherwise, boo
     return otherwise;
 }
 
-// Assumed where nothing is said: a process with a few cores of a server, shared memory inside a node,
+// Assumed without settings: a process with a few cores of a server, shared memory inside a node,
 // 10 Gbit/s between nodes.
 static void read_rates(MlirOperation module, struct hec_machine *m) {
     m->flops = rate(module, HEC_KEY_cluster_device_flops, 100e9, &m->assumed_device);

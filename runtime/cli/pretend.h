@@ -8,7 +8,7 @@
 #include "runtime/base/error.h"
 
 // Reads the device to pretend to be: four lines, in any order, '#' starts a comment.
-//     products  400e9   # FLOP/s of matrix products
+//     products  400e9   # FLOP/s of GEMMs
 //     attention 400e9   # FLOP/s of attention
 //     memory    6e9     # bytes/s
 //     call      2e-5    # s, of every kernel

@@ -33,10 +33,10 @@ struct hrt_checkpoints {
 // A checkpoint that is being written. While there is one, code that changes the state's values asks state->snapshot.
 struct hrt_saving;
 
-// Begins to save step `step` of the state as it is now: a thread of each rank writes, which asks nothing of the others.
+// Begins to save step `step` of the state as it is now: a thread of each rank writes, without messages to the others.
 // `facts` becomes state.json, of rank 0's, and is kept until then; the other pointers are borrowed. Values of a device
-// that is apart are copied first. Collective, and all ranks agree on the result; a failure leaves nothing behind,
-// *saving is NULL then, and it may be tried again.
+// with separate memory are copied first. Collective, and all ranks agree on the result; a failure leaves nothing
+// behind, *saving is NULL then, and it may be tried again.
 bool hrt_checkpoint_begin(struct hrt_saving **saving, const struct hrt_checkpoints *checkpoints,
                           struct hrt_state *state, int64_t step, struct json_t *facts,
                           struct hrt_error *error);

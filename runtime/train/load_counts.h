@@ -14,9 +14,8 @@ struct hrt_load_counts {
     int64_t *count; // Counts of program->load[0], [layers][experts]; then of load[1]; ...
     int64_t counts;
     struct hrt_device *device; // NULL: the host counts.
-    int64_t
-        *counted; // HRT_OF_DEVICE: as `count`, the device's sums since the last clear.
-    bool empty;   // Nothing has been added.
+    int64_t *counted;          // HRT_OF_DEVICE: as `count`, the device's sums since the last clear.
+    bool empty;                // Nothing has been added.
 };
 
 // Creates zeroed counts. `device`, which is borrowed, is that of the arenas. False: out of memory.
