@@ -258,6 +258,8 @@ static void explain_device(MlirOperation module, int64_t needed, FILE *out) {
         fprintf(out, "%s--set parallel.dense=states\n", indent);
     if (hec_has_ranks(module) && !hec_shards_dense(module) && !hec_target_of(module)->page_bytes)
         fprintf(out, "%s--set parallel.dense=shard\n", indent);
+    if (hec_target_of(module)->apart && !hec_states_on_host(module))
+        fprintf(out, "%s--set parallel.states=host\n", indent);
     if (hec_setting_is(module, HEC_KEY_train_precision, "fp32"))
         fprintf(out, "%s--set train.precision=bf16, on GPUs\n", indent);
     fprintf(out, "%smore devices: cluster.nodes, cluster.devices\n", indent);
@@ -289,17 +291,21 @@ bool hec_explain_memory(MlirOperation module, FILE *out) {
         print_line("parameters", parameters, ranks ? "on one rank, with its experts" : "", out);
         if (rounded) print_line("rounded copies", rounded, "in bf16, that GEMMs read", out);
         print_line("gradients", gradients, "of what is trained", out);
-        print_line("optimizer states", 2 * states,
-                   by_muon ? "momenta, and AdamW's two means" : "AdamW's two means", out);
+        const int64_t states_here = hec_states_on_host(module) ? 0 : 2 * states;
+        if (states_here)
+            print_line("optimizer states", states_here,
+                       by_muon ? "momenta, and AdamW's two means" : "AdamW's two means", out);
         if (muon) print_line("Muon's scratch", muon, "for one matrix at a time", out);
         print_line("arena", p.arena_bytes, "saved values and temporaries of one microbatch", out);
         const int64_t replicas = hec_replicas_of(module);
         if (replicas) print_line("replicas", replicas, "of other ranks' experts, below", out);
         if (scratch) print_line("scratch", scratch, "of kernels", out);
-        const int64_t needed = parameters + gradients + 2 * states + muon + rounded + replicas +
+        const int64_t needed = parameters + gradients + states_here + muon + rounded + replicas +
                                scratch + p.arena_bytes;
         print_line("together", needed,
                    ranks ? "and what is under way between ranks: see the program's info" : "", out);
+        if (states_here < 2 * states)
+            print_line("of the host", 2 * states, "for the optimizer's states", out);
         explain_device(module, needed, out);
         hec_explain_replicas(module, out);
         explain_parameters(&p, whole, out);

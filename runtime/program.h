@@ -196,6 +196,7 @@ struct hrt_program {
     // Where tensors lie, and who computes; NULL: the host. On a device all pointers of the emitted struct, and the
     // arguments of its functions, are the device's; it reads the struct itself, too.
     const struct hrt_device_backend *device;
+    bool host_states; // The optimizer's states lie in memory of the host, which the device reaches.
     size_t device_offset; // Bytes into the model: struct hrt_device *, which the runtime sets.
     size_t lane_offset;   // Bytes into the model: struct hkc_lane *, of all work.
 

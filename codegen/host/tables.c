@@ -396,6 +396,8 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out,
                  ".device = &hrt_device_%s, .device_offset = offsetof(struct %s, device), "
                  ".lane_offset = offsetof(struct %s, lane),",
                  e->printer->target, e->name, e->name);
+    if (hec_on_device(e) && hec_setting_is(m, HEC_KEY_parallel_states, "host"))
+        hec_line(out, ".host_states = true,");
     if (hec_counts_steps(e))
         hec_line(out, ".iteration_offset = offsetof(struct %s, iteration),", e->name);
     if (hec_has_noise(e)) hec_line(out, ".noise_offset = offsetof(struct %s, noise),", e->name);

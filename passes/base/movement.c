@@ -7,6 +7,7 @@
 
 #include "ir/accessors.h"
 #include "ir/core/setting.h"
+#include "ir/target/target.h"
 #include "runtime/plan/policy.h"
 #include "runtime/plan/types.h"
 
@@ -27,6 +28,10 @@ bool hec_shares_states(MlirOperation module) {
 
 bool hec_shards_dense(MlirOperation module) {
     return hec_has_ranks(module) && hec_setting_is(module, HEC_KEY_parallel_dense, "shard");
+}
+
+bool hec_states_on_host(MlirOperation module) {
+    return hec_target_of(module)->apart && hec_setting_is(module, HEC_KEY_parallel_states, "host");
 }
 
 MlirOperation hec_dense_symbol(MlirOperation module, MlirStringRef name) {

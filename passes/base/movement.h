@@ -18,6 +18,9 @@ bool hec_shards_dense(MlirOperation module);
 // experts. Null: it is an owned expert's, or a table that every rank computes.
 MlirOperation hec_dense_symbol(MlirOperation module, MlirStringRef name);
 
+// Whether the optimizer's states lie in memory of the host (parallel.states), apart from the device's.
+bool hec_states_on_host(MlirOperation module);
+
 // Bytes of one layer of a dense parameter, or of all parameters of a set.
 int64_t hec_dense_bytes(MlirOperation symbol);
 

@@ -3,6 +3,7 @@
 
 #include "ir/accessors.h"
 #include "ir/core/setting.h"
+#include "passes/base/movement.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -30,6 +31,8 @@ static void read_rates(MlirOperation module, struct hec_machine *m) {
     m->intra_bandwidth = rate(module, HEC_KEY_cluster_link_intra_bandwidth, 8e9, &m->assumed_links);
     m->intra_latency = rate(module, HEC_KEY_cluster_link_intra_latency, 2e-6, &m->assumed_links);
     bool assumed = false;
+    m->host_bandwidth = rate(module, HEC_KEY_cluster_link_host_bandwidth, 25e9, &assumed);
+    assumed = false;
     m->inter_bandwidth = rate(module, HEC_KEY_cluster_link_inter_bandwidth, 1.25e9, &assumed);
     m->inter_latency = rate(module, HEC_KEY_cluster_link_inter_latency, 30e-6, &assumed);
     m->assumed_links = m->assumed_links || (assumed && m->nodes > 1);
@@ -78,6 +81,7 @@ bool hec_machine_of(MlirOperation module, struct hec_machine *m) {
     const int64_t world = hec_module_has_world(module) ? hec_module_world(module) : 1;
     if (m->nodes < 1 || world % m->nodes != 0) m->nodes = 1;
     m->devices = world / m->nodes;
+    m->states_on_host = hec_states_on_host(module);
     const MlirStringRef name = hec_setting_text(module, HEC_KEY_cluster_device);
     const size_t length = name.length < sizeof m->device ? name.length : sizeof m->device - 1;
     memcpy(m->device, name.length ? name.data : "cpu", name.length ? length : 3);

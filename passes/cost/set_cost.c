@@ -128,6 +128,8 @@ static void find_set(MlirOperation module, const struct hec_machine *machine,
     cost->grad_bytes = elements * real;
     cost->chunk_bytes = rounded ? 2 * elements + plain * real : cost->grad_bytes;
     cost->owner_bytes = 4 * cost->grad_bytes + (rounded ? 2 * elements : 0);
+    cost->device_bytes =
+        cost->owner_bytes - (hec_states_on_host(module) ? 2 * cost->grad_bytes : 0);
     const double room = (double)(cost->wave_rows > 0 ? cost->wave_rows : 1);
     cost->row_forward_us = wave_us(machine, wave_of(site->waves)) / room;
     if (site->waves_back.ptr)
@@ -141,6 +143,7 @@ static void find_memory(MlirOperation module, struct hec_costs *costs) {
     const bool rounded = is_rounded(module, HEC_STR(""));
     const bool states = hec_shares_states(module);
     const int64_t parts = states ? hec_module_world(module) : 1; // Ranks that share their states.
+    const int64_t moments = hec_states_on_host(module) ? 0 : 2;
     for (int k = 0; k < ops.count; k++) {
         const MlirOperation op = ops.op[k];
         if (hec_op_is(op, HEC_OP_slot)) {
@@ -149,7 +152,7 @@ static void find_memory(MlirOperation module, struct hec_costs *costs) {
         } else if (hec_op_is(op, HEC_OP_param) && !hec_any_has_set(op)) {
             const int64_t layers = hec_any_layers(op);
             const int64_t bytes = (layers > 0 ? layers : 1) * hec_type_bytes(hec_any_type(op));
-            costs->dense_bytes += 2 * bytes + 2 * bytes / parts + (rounded ? bytes / 2 : 0);
+            costs->dense_bytes += 2 * bytes + moments * bytes / parts + (rounded ? bytes / 2 : 0);
         }
     }
     free(ops.op);

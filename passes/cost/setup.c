@@ -78,7 +78,7 @@ int64_t hec_owned_bytes(const struct hec_costs *costs, bool spread) {
         const struct hec_set_cost *c = &costs->set[i];
         const int64_t layer = (c->experts + devices - 1) / devices * c->layers;
         const int64_t all = (c->layers * c->experts + devices - 1) / devices;
-        bytes += (spread ? all : layer) * c->owner_bytes;
+        bytes += (spread ? all : layer) * c->device_bytes;
     }
     return bytes;
 }

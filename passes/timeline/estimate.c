@@ -16,7 +16,7 @@ static int64_t copies_bytes(const struct hec_costs *c, const struct hpl_policy *
                             int64_t slots) {
     int64_t bytes = 0;
     if (policy->replicas == HPL_REPLICAS_NONE) return 0;
-    for (int i = 0; i < c->count; i++) bytes += slots * c->set[i].layers * c->set[i].owner_bytes;
+    for (int i = 0; i < c->count; i++) bytes += slots * c->set[i].layers * c->set[i].device_bytes;
     return bytes;
 }
 

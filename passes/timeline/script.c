@@ -287,8 +287,9 @@ static void write_func(struct writer *w, const char *name, bool back) {
 // ---- the end of a step
 
 // AdamW reads parameter, gradient and two moments and writes all but the gradient, and the gradient's norm is read
-// before: eight times the elements go through memory.
-enum { OPTIMIZER_PASSES = 8 };
+// before: eight times the elements go through memory, four of these times the moments'. Over the host's link they are
+// read and written at a time.
+enum { OPTIMIZER_PASSES = 8, STATE_READS = 2, STATE_WRITES = 2 };
 
 static void find_dense(struct writer *w) {
     const struct hec_ops ops = hec_ops_in(hec_module_body(w->module));
@@ -302,7 +303,12 @@ static void find_dense(struct writer *w) {
 }
 
 double hec_optimizer_us(const struct hec_machine *machine, double bytes) {
-    return hec_loop_us(machine, OPTIMIZER_PASSES * bytes);
+    if (!machine->states_on_host) return hec_loop_us(machine, OPTIMIZER_PASSES * bytes);
+    const double here =
+        hec_loop_us(machine, (OPTIMIZER_PASSES - STATE_READS - STATE_WRITES) * bytes);
+    const double there =
+        1e6 * STATE_READS * bytes / (hec_reached_of_link * machine->host_bandwidth);
+    return here > there ? here : there;
 }
 
 static double optimizer_us(const struct writer *w) {

@@ -189,9 +189,9 @@ static void clear(struct hrt_device *device, void *at, size_t bytes) {
     check(device, "clearing memory", cudaMemsetAsync(at, 0, bytes, device->lane->stream));
 }
 
-static void *take_parts(struct hrt_device *device, size_t bytes) {
+static void *take_parts(struct hrt_device *device, size_t bytes, bool on_host) {
     struct gpu *gpu = device->own;
-    struct hrt_pages *pages = hrt_device_pages_reserve(gpu->number, bytes, gpu->pages);
+    struct hrt_pages *pages = hrt_device_pages_reserve(gpu->number, on_host, bytes, gpu->pages);
     if (!pages) return NULL;
     gpu->pages = pages;
     return hrt_device_pages_base(pages);
@@ -201,7 +201,8 @@ static void *take(struct hrt_device *device, enum hrt_memory memory, size_t byte
     const size_t room = bytes ? bytes : 1;
     void *taken = NULL;
     (void)sparse; // Memory of a GPU is there once it is taken.
-    if (memory == HRT_IN_PARTS) return take_parts(device, room);
+    if (memory == HRT_IN_PARTS || memory == HRT_PARTS_ON_HOST)
+        return take_parts(device, room, memory == HRT_PARTS_ON_HOST);
     if (memory == HRT_OF_BOTH) {
         if (cudaMallocHost(&taken, room) != cudaSuccess) return NULL;
         return memset(taken, 0, room);

@@ -28,6 +28,7 @@ struct driver {
 struct hrt_pages {
     struct driver driver;
     CUmemAllocationProp kind;
+    CUmemAccessDesc access; // The GPU's, wherever pages are.
     char *base;
     size_t pages;
     int32_t *users;                       // [pages] Touches that have not been left.
@@ -73,14 +74,28 @@ static bool reserve(struct hrt_pages *pages) {
     return true;
 }
 
-struct hrt_pages *hrt_device_pages_reserve(int gpu, size_t bytes, struct hrt_pages *later) {
+// The node of the host's memory that is nearest to the GPU; 0 where the machine does not tell.
+static int host_node(int gpu) {
+    int node = -1;
+    const cudaError_t found = cudaDeviceGetAttribute(&node, cudaDevAttrHostNumaId, gpu);
+    return found == cudaSuccess && node >= 0 ? node : 0;
+}
+
+struct hrt_pages *hrt_device_pages_reserve(int gpu, bool on_host, size_t bytes,
+                                           struct hrt_pages *later) {
     struct hrt_pages *pages = calloc(1, sizeof *pages);
     if (!pages) return NULL;
     pages->later = later;
     pages->pages = bytes / HRT_PAGE_BYTES + 1;
     pages->kind.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    pages->kind.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-    pages->kind.location.id = gpu;
+    pages->access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    pages->access.location.id = gpu;
+    pages->access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    pages->kind.location = pages->access.location;
+    if (on_host) {
+        pages->kind.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+        pages->kind.location.id = host_node(gpu);
+    }
     if (reserve(pages)) return pages;
     free(pages->users);
     free(pages->memory);
@@ -130,15 +145,14 @@ static size_t page_of(const struct hrt_pages *pages, const void *at) {
 
 static bool add(struct hrt_pages *pages, size_t page) {
     const struct driver *driver = &pages->driver;
-    const CUmemAccessDesc access = {.location = pages->kind.location,
-                                    .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     CUmemGenericAllocationHandle *memory = &pages->memory[page];
     if (driver->cuMemCreate(memory, HRT_PAGE_BYTES, &pages->kind, 0) != CUDA_SUCCESS) return false;
     if (driver->cuMemMap(address_of(pages, page), HRT_PAGE_BYTES, 0, *memory, 0) != CUDA_SUCCESS) {
         driver->cuMemRelease(*memory);
         return false;
     }
-    if (driver->cuMemSetAccess(address_of(pages, page), HRT_PAGE_BYTES, &access, 1) == CUDA_SUCCESS)
+    if (driver->cuMemSetAccess(address_of(pages, page), HRT_PAGE_BYTES, &pages->access, 1) ==
+        CUDA_SUCCESS)
         return true;
     drop(pages, page);
     return false;

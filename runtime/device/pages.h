@@ -13,9 +13,11 @@ enum { HRT_PAGE_BYTES = 2 << 20 }; // The least of every GPU so far.
 // One reservation. A page stands as long as somebody who has touched it has not left it.
 struct hrt_pages;
 
-// Reserves `bytes` of addresses on GPU `gpu`, and links them before `later`. NULL: there are no addresses left, or the
-// driver has no virtual memory.
-struct hrt_pages *hrt_device_pages_reserve(int gpu, size_t bytes, struct hrt_pages *later);
+// Reserves `bytes` of addresses for GPU `gpu`, and links them before `later`. Their pages are the GPU's or, `on_host`,
+// the host's, on the node that is nearest to the GPU, which reads and writes them over the bus. NULL: there are no
+// addresses left, or the driver has no virtual memory of that kind.
+struct hrt_pages *hrt_device_pages_reserve(int gpu, bool on_host, size_t bytes,
+                                           struct hrt_pages *later);
 
 // Gives addresses and all pages back, and returns the ones behind them. Nothing may use them any more.
 struct hrt_pages *hrt_device_pages_release(struct hrt_pages *pages);

@@ -19,6 +19,10 @@ static void *buffer_of(const struct hrt_state *state, enum hpl_buffer buffer) {
     return buffer == HPL_COPIES ? state->rounded : state->values[buffer];
 }
 
+static bool is_on_host(const struct hrt_state *state, enum hpl_buffer buffer) {
+    return state->program->host_states && (buffer == HPL_STATE || buffer == HPL_OTHER_STATE);
+}
+
 // Puts memory behind the parts of a buffer that this rank uses.
 static bool touch(struct hrt_state *state, enum hpl_buffer buffer, const char *what,
                   struct hrt_error *error) {
@@ -34,8 +38,8 @@ static bool touch(struct hrt_state *state, enum hpl_buffer buffer, const char *w
             continue;
         }
         hrt_format_bytes(size, sizeof size, (double)bytes);
-        return hrt_fail(error, "not enough memory on %s: %s need more than %s", device->name, what,
-                        size);
+        return hrt_fail(error, "not enough memory on %s: %s need more than %s",
+                        is_on_host(state, buffer) ? "the host" : device->name, what, size);
     }
     return true;
 }
@@ -44,10 +48,11 @@ static bool touch_all(struct hrt_state *state, struct hrt_error *error) {
     static const char *const what[] = {"parameters", "gradients", "the optimizer's means",
                                        "the optimizer's variances", "parameters rounded to bf16"};
     bool touched = true;
-    if (!hrt_device_is_apart(&state->device) || !hpl_held_in_parts(&state->placement->held))
-        return true;
+    const bool in_parts = hpl_held_in_parts(&state->placement->held);
+    if (!hrt_device_is_apart(&state->device)) return true;
     for (int i = 0; touched && i < HPL_BUFFERS; i++) {
-        if (buffer_of(state, i)) touched = touch(state, i, what[i], error);
+        if (buffer_of(state, i) && (in_parts || is_on_host(state, i)))
+            touched = touch(state, i, what[i], error);
     }
     return touched;
 }
@@ -63,6 +68,7 @@ static bool reserve_all(struct hrt_state *state, enum hrt_training training,
     const bool part = own || program->dense_states;
     const enum hrt_memory placed =
         hpl_held_in_parts(&state->placement->held) ? HRT_IN_PARTS : HRT_OF_DEVICE;
+    const enum hrt_memory states = program->host_states ? HRT_PARTS_ON_HOST : placed;
     void *ids = NULL, *targets = NULL, *sums = NULL, *clipped = NULL;
     const struct {
         enum hrt_memory memory;
@@ -80,8 +86,8 @@ static bool reserve_all(struct hrt_state *state, enum hrt_training training,
         {HRT_OF_BOTH, &sums, hrt_memory_sums_bytes(program), false, true, "sums of squares"},
         {HRT_OF_DEVICE, &clipped, sizeof *state->clipped, false, ahead, "the norm"},
         {placed, &state->rounded, rounded, own, rounded, "parameters rounded to bf16"},
-        {placed, &state->values[HRT_MEANS], params, part, training, "the optimizer's means"},
-        {placed, &state->values[HRT_VARIANCES], params, part, training,
+        {states, &state->values[HRT_MEANS], params, part, training, "the optimizer's means"},
+        {states, &state->values[HRT_VARIANCES], params, part, training,
          "the optimizer's variances"},
     };
     bool reserved = true;

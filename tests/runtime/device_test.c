@@ -182,6 +182,27 @@ static void pages_come_and_go_with_their_users(void **state) {
     assert_int_equal(test_apart_blocks(), 0);
 }
 
+// The device works on them, and loses no memory of its own.
+static void pages_of_the_host_are_none_of_the_device(void **state) {
+    (void)state;
+    for (int b = 0; b < BACKENDS; b++) {
+        struct hrt_device device = opened(b);
+        const int64_t left = mib_left(&device);
+        char *at = device.backend->take(&device, HRT_PARTS_ON_HOST, 100 * (size_t)MIB, true);
+        char one = 1;
+        assert_non_null(at);
+        assert_true(hrt_device_touch(&device, at + MIB, 4 * MIB));
+        assert_int_equal(byte_at(&device, at + 5 * MIB - 1), 0);
+        hrt_device_write(&device, at + 2 * MIB, &one, 1);
+        assert_int_equal(byte_at(&device, at + 2 * MIB), 1);
+        if (device.backend->page_bytes) assert_int_equal(mib_left(&device), left);
+        hrt_device_leave(&device, at + MIB, 4 * MIB);
+        device.backend->give(&device, HRT_PARTS_ON_HOST, at, 100 * (size_t)MIB);
+        hrt_device_close(&device);
+    }
+    assert_int_equal(test_apart_blocks(), 0);
+}
+
 static void pages_that_are_too_many_leave_all_as_it_was(void **state) {
     (void)state;
     for (int b = 0; b < BACKENDS; b++) {
@@ -392,6 +413,7 @@ int main(void) {
         cmocka_unit_test(waits_are_counted_by_purpose_where_there_are_any),
         cmocka_unit_test(memory_that_is_not_there_is_refused),
         cmocka_unit_test(pages_come_and_go_with_their_users),
+        cmocka_unit_test(pages_of_the_host_are_none_of_the_device),
         cmocka_unit_test(pages_that_are_too_many_leave_all_as_it_was),
         cmocka_unit_test(a_step_is_the_same_wherever_memory_is),
         cmocka_unit_test(a_step_that_is_not_finite_is_skipped),

@@ -19,8 +19,13 @@ enum : size_t { PAGE = 2 << 20 };
 static std::map<const char *, size_t> reserved; // Their bytes.
 static std::map<const char *, size_t> mapped;   // Bytes of what stands there, memory by memory.
 static std::map<const char *, bool> allowed;    // Whether the device may touch it.
-static std::map<CUmemGenericAllocationHandle, size_t> memories;
-static size_t created; // Bytes of all of them.
+struct memory {
+    size_t bytes;
+    bool on_host;
+};
+
+static std::map<CUmemGenericAllocationHandle, memory> memories;
+static size_t created; // Bytes of those of the device.
 
 size_t virtual_bytes() {
     return created;
@@ -111,13 +116,14 @@ static CUresult free_addresses(CUdeviceptr at, size_t bytes) {
 static CUresult create(CUmemGenericAllocationHandle *memory, size_t bytes,
                        const CUmemAllocationProp *kind, unsigned long long) {
     static CUmemGenericAllocationHandle last;
+    const bool on_host = kind->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
     if (bytes == 0 || bytes % PAGE != 0 || kind->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
-        kind->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+        (!on_host && kind->location.type != CU_MEM_LOCATION_TYPE_DEVICE))
         return CUDA_ERROR_INVALID_VALUE;
-    if (bytes > memory_left()) return CUDA_ERROR_OUT_OF_MEMORY;
-    created += bytes;
+    if (!on_host && bytes > memory_left()) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!on_host) created += bytes;
     *memory = ++last;
-    memories[last] = bytes;
+    memories[last] = {bytes, on_host};
     count_memory();
     return CUDA_SUCCESS;
 }
@@ -125,7 +131,7 @@ static CUresult create(CUmemGenericAllocationHandle *memory, size_t bytes,
 static CUresult release_memory(CUmemGenericAllocationHandle memory) {
     const auto one = memories.find(memory);
     if (one == memories.end()) return CUDA_ERROR_INVALID_VALUE;
-    created -= one->second;
+    if (!one->second.on_host) created -= one->second.bytes;
     memories.erase(one);
     return CUDA_SUCCESS;
 }
@@ -135,7 +141,7 @@ static CUresult map(CUdeviceptr to, size_t bytes, size_t offset,
     const char *at = (const char *)to;
     const auto one = memories.find(memory);
     const auto inside = reserved.upper_bound(at);
-    if (one == memories.end() || one->second != bytes || offset != 0 || to % PAGE != 0 ||
+    if (one == memories.end() || one->second.bytes != bytes || offset != 0 || to % PAGE != 0 ||
         inside == reserved.begin() ||
         at + bytes > std::prev(inside)->first + std::prev(inside)->second)
         return CUDA_ERROR_INVALID_VALUE;
@@ -169,7 +175,8 @@ static CUresult set_access(CUdeviceptr to, size_t bytes, const CUmemAccessDesc *
     const char *at = (const char *)to;
     const auto one = mapped.find(at);
     if (one == mapped.end() || one->second != bytes ||
-        access->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+        access->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE ||
+        access->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
         return CUDA_ERROR_INVALID_VALUE;
     allowed[at] = true;
     find_spans();

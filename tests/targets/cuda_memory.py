@@ -70,18 +70,29 @@ def plant(change, to, program, folder):
     return f"{folder}/changed"
 
 
+def check(what, settings, least, most, model, text, folder):
+    """Returns the bytes of a device that were taken, and those of the saved file."""
+    program = f"{folder}/{what}"
+    compile_for_devices([*SIZES, *(word for setting in [*SETTINGS, *settings] for word in ("--set", setting))], model, program)
+    told = announced(program)
+    found, said = taken(program, text, folder, SIMT_MEMORY=str(int(1.05 * told) >> 10))
+    if found is None or not least * told <= found <= most * told:
+        sys.exit(f"owners {what}: info announces {told:.0f} bytes of a device, {found} were taken:\n{said}")
+    print(f"owners {what}: announced {told / 1e6:.2f} MB, taken {found / 1e6:.2f} MB")
+    with open(f"{folder}/saved.st", "rb") as file:
+        return found, file.read()
+
+
 def main(model, text, folder):
     os.makedirs(folder, exist_ok=True)
     for what, (setting, least, most) in OWNERS.items():
-        program = f"{folder}/{what}"
-        compile_for_devices([*SIZES, *(word for setting in [*SETTINGS, setting] for word in ("--set", setting))], model, program)
-        told = announced(program)
-        found, said = taken(program, text, folder, SIMT_MEMORY=str(int(1.05 * told) >> 10))
-        if found is None or not least * told <= found <= most * told:
-            sys.exit(f"owners {what}: info announces {told:.0f} bytes of a device, {found} were taken:\n{said}")
-        print(f"owners {what}: announced {told / 1e6:.2f} MB, taken {found / 1e6:.2f} MB")
+        device, saved = check(what, [setting], least, most, model, text, folder)
+        host, same = check(f"{what}-host", [setting, "parallel.states=host"], least, most, model, text, folder)
+        if same != saved or host > 0.8 * device:
+            sys.exit(f"owners {what}: with states on the host {host} of {device} bytes are taken, files are {'equal' if same == saved else 'different'}")
+    told = announced(f"{folder}/change")
     for what, (change, to, report) in FAULTS.items():
-        found, said = taken(plant(change, to, program, folder), text, folder)
+        found, said = taken(plant(change, to, f"{folder}/change", folder), text, folder)
         seen = found is None and re.search(report, said) if report else found is None or found > told
         if not seen:
             sys.exit(f"not noticed: {what}: {found} bytes\n{said}")
