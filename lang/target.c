@@ -9,10 +9,7 @@ static const struct {
     const char *name, *lacks;
 } targets[] = {
 #define HEC_TARGET(name, text, lacks) {#name, lacks},
-#define HEC_TARGET_LATER(name, text)
-#include "lang/targets.def"
-#undef HEC_TARGET
-#undef HEC_TARGET_LATER
+#include "codegen/targets/targets.def"
 };
 
 // Whether `lacks`, "key=value|value key=value", has this one.

@@ -22,7 +22,7 @@ def source_of(root, path):
     before, _, inside = path.partition(".dir/")
     parts = before.split("/CMakeFiles/")[0].split("/")
     for start in range(len(parts)):  # The build folder mirrors ROOT from some level on.
-        name = os.path.normpath(os.path.join(*parts[start:], inside[: -len(".o")]))
+        name = os.path.normpath(os.path.join(*parts[start:], inside[: -len(".o")].replace("__/", "../")))
         if os.path.isfile(os.path.join(root, name)):
             return name
     return None

@@ -21,17 +21,20 @@ may_include() { # FOLDER[@FOLDER] ALLOWED-PREFIX...: all files of the first but 
 }
 
 may_include files        files/
-may_include lang         lang/ files/ runtime/plan/policies.def runtime/store/hf_families.def kernels/router/scores.def
-may_include ir           ir/ lang/
+may_include lang         lang/ codegen/targets/targets.def files/ runtime/plan/policies.def runtime/store/hf_families.def kernels/router/scores.def
+may_include ir           ir/ lang/ codegen/targets/targets.def
 may_include passes       passes/ ir/ lang/base/ runtime/plan/ files/
 may_include codegen/text codegen/text/ lang/base/
-may_include codegen/host codegen/text/ codegen/host/ ir/ lang/base/
-may_include codegen/c    codegen/text/ codegen/host/ codegen/c/ ir/ lang/base/
-may_include codegen/cuda codegen/text/ codegen/host/ codegen/cuda/ ir/ lang/base/
+may_include codegen/host codegen/base/ codegen/text/ codegen/host/ ir/ lang/base/
+for target in codegen/targets/*/; do
+    may_include "${target%/}" "$target" codegen/base/ codegen/text/ codegen/host/ ir/ lang/base/
+    may_include "${target}facts.c" ir/target/
+done
+may_include codegen/targets codegen/targets/ codegen/base/ codegen/text/ codegen/host/ ir/ lang/base/
 may_include codegen/base codegen/base/ lang/base/ files/
 may_include codegen/import codegen/import/ codegen/base/ codegen/text/ lang/base/ lang/program.h passes/base/json_location.h runtime/store/ files/
 may_include codegen/stages codegen/stages/ codegen/base/ codegen/import/ passes/ ir/ lang/
-may_include codegen/tune codegen/tune/ codegen/stages/ codegen/base/ passes/ runtime/plan/ ir/ lang/base/ files/
+may_include codegen/tune codegen/tune/ codegen/targets/targets.h codegen/stages/ codegen/base/ passes/ runtime/plan/ ir/ lang/base/ files/
 may_include codegen      codegen/ passes/ runtime/plan/ runtime/store/ ir/ lang/ files/
 may_include kernels      kernels/ files/
 may_include runtime/plan@loads runtime/plan/

@@ -17,9 +17,10 @@ planted() { # FILE HEADER: FILE may not include HEADER.
     rm "$copy/$1"
 }
 planted ir/planted.c passes/pipeline.h
-planted codegen/host/planted.c codegen/c/nest.h
+planted codegen/host/planted.c codegen/targets/cpu/loops.h
 planted codegen/text/planted.c codegen/host/dims.h
-planted codegen/c/planted.c codegen/base/options.h
+planted codegen/targets/cpu/planted.c codegen/driver/compile.h
+planted codegen/targets/null/planted.c codegen/targets/cpu/loops.h
 planted codegen/import/planted.c codegen/stages/read.h
 planted codegen/stages/planted.c codegen/tune/autotune.h
 planted codegen/tune/planted.c codegen/driver/compile.h

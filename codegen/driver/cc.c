@@ -27,13 +27,14 @@ static void add_compiler(struct hec_command *c, const char *cc, bool mpi) {
     hec_command_add_words(c, wrapped ? "mpicc" : cc);
 }
 
-static bool joined_by(const struct hec_cc *how, const char *back_end) {
+static bool joined_by(const struct hec_build *how, const char *back_end) {
     return how->ranks && strcmp(how->ranks, back_end) == 0;
 }
 
-static struct hec_command command_of(struct hec_arena *arena, const struct hec_options *options,
-                                     const char *prefix, const struct hec_cc *how,
-                                     const char *source, const char *output) {
+static struct hec_command command_of(const struct hec_build *how, const char *prefix,
+                                     const char *output) {
+    struct hec_arena *arena = how->arena;
+    const struct hec_options *options = how->options;
     struct hec_command c = {.arena = arena};
     add_compiler(&c, options->cc, joined_by(how, "mpi"));
     hec_command_add(&c, "-std=gnu17");
@@ -55,7 +56,7 @@ static struct hec_command command_of(struct hec_arena *arena, const struct hec_o
     if (options->object) hec_command_add(&c, "-c");
     hec_command_add(&c, "-o");
     hec_command_add(&c, output);
-    hec_command_add(&c, source);
+    hec_command_add(&c, how->source);
     if (!options->object) {
         hec_command_add(&c, hec_arena_format(arena, "-L%s/lib", prefix));
         if (how->ranks)
@@ -74,30 +75,32 @@ static struct hec_command command_of(struct hec_arena *arena, const struct hec_o
     return c;
 }
 
-static bool has_line(const char *source, const char *text) {
+// The word behind `text` in the first line that has it; NULL: there is none.
+static const char *word_behind(struct hec_arena *arena, const char *source, const char *text) {
     FILE *file = fopen(source, "r");
     char *line = NULL;
     size_t room = 0;
-    bool found = false;
+    const char *found = NULL;
     while (file && !found && getline(&line, &room, file) >= 0) {
-        found = strstr(line, text) != NULL;
+        const char *at = strstr(line, text);
+        if (at) at += strlen(text), found = hec_arena_copy(arena, at, strcspn(at, ", \n"));
     }
     free(line);
     if (file) fclose(file);
     return found;
 }
 
-const char *hec_cc_ranks(const char *source) {
-    if (has_line(source, ".backend = &hrt_comm_mpi")) return "mpi";
-    return has_line(source, ".backend = &hrt_comm_tcp") ? "tcp" : NULL;
+const char *hec_cc_ranks(struct hec_arena *arena, const char *source) {
+    return word_behind(arena, source, ".backend = &hrt_comm_");
 }
 
-bool hec_cc_needs_nvcc(const char *source) {
-    return has_line(source, ".device = &hrt_device_cuda");
+const char *hec_cc_device(struct hec_arena *arena, const char *source) {
+    return word_behind(arena, source, ".device = &hrt_device_");
 }
 
 // Whether the library that joins ranks was built; complains where it was not.
-static bool have_back_end(struct hec_arena *arena, const char *prefix, const struct hec_cc *how) {
+static bool have_back_end(struct hec_arena *arena, const char *prefix,
+                          const struct hec_build *how) {
     const char *library = hec_arena_format(arena, "%s/lib/libhecate_comm_%s.a", prefix, how->ranks);
     if (access(library, R_OK) == 0) return true;
     fprintf(stderr,
@@ -119,8 +122,9 @@ static bool has_openmp(struct hec_arena *arena, const char *cc) {
     return hec_command_run(&c) == 0;
 }
 
-int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, const struct hec_cc *how,
-               const char *source, const char *output) {
+int hec_cc_run(const struct hec_build *how, const char *output) {
+    struct hec_arena *arena = how->arena;
+    const struct hec_options *options = how->options;
     const char *prefix = hec_prefix(arena);
     if (!hec_have_headers(arena)) return 3;
     if (!options->cc[strspn(options->cc, " ")]) {
@@ -129,7 +133,7 @@ int hec_cc_run(struct hec_arena *arena, const struct hec_options *options, const
     }
     if (how->ranks && !options->object && !options->dry_run && !have_back_end(arena, prefix, how))
         return 3;
-    struct hec_command c = command_of(arena, options, prefix, how, source, output);
+    struct hec_command c = command_of(how, prefix, output);
     if (options->verbose || options->dry_run) hec_command_show(&c);
     if (options->dry_run) return 0;
     if (!hec_check_libraries(&c, prefix)) return 3;

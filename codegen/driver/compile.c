@@ -9,13 +9,11 @@
 #include "codegen/base/output.h"
 #include "codegen/driver/finish.h"
 #include "codegen/driver/simulate.h"
-#include "codegen/driver/targets.h"
 #include "codegen/stages/read.h"
 #include "codegen/stages/run_passes.h"
 #include "codegen/stages/stages.h"
 #include "codegen/tune/autotune.h"
 #include "ir/core/setting.h"
-#include "ir/target/target.h"
 #include "passes/base/movement.h"
 #include "passes/cost/machine.h"
 #include "passes/plan_file.h"
@@ -87,17 +85,6 @@ static bool stop_early(struct hec_compilation *c) {
     return true;
 }
 
-// Stages before C exist for every target.
-static bool can_emit(const struct hec_compilation *c) {
-    if (c->to < STAGE_C || hec_report_of(c) || c->options->simulate) return true;
-    if (hec_target_printer(c->module)) return true;
-    fprintf(stderr,
-            "hecatec: error: programs for target %s cannot be written yet; its IR can: "
-            "--compile-to=place-buffers\n",
-            hec_target_of(c->module)->name);
-    return false;
-}
-
 // A plan's settings stand before those of the command line, which count more.
 static void take_settings_of_plan(struct hec_compilation *c) {
     const struct hec_plan_settings plan = hec_plan_settings(c->options->plan, c->arena);
@@ -130,8 +117,7 @@ static int run(struct hec_compilation *c) {
     if (c->options->autotune && !c->several_ranks && !c->options->no_warnings)
         fprintf(stderr, "hecatec: warning: --autotune: one process has nothing to choose\n");
     if (c->to == STAGE_GRAPH) return hec_finish_text(c, hec_print_module);
-    if (!note_measurements(c) || !name_files(c) || !stop_early(c) || !can_emit(c))
-        return HEC_EXIT_COMMAND_LINE;
+    if (!note_measurements(c) || !name_files(c) || !stop_early(c)) return HEC_EXIT_COMMAND_LINE;
     if (!hec_run_passes(c, &status)) return status;
     if (!hec_prove_homes(c)) return HEC_EXIT_INPUT;
     if (c->options->plan) hec_plan_compare_origin(c->module, c->options->plan, warn_of_plan, c);

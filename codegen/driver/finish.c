@@ -8,9 +8,8 @@
 #include "codegen/base/output.h"
 #include "codegen/base/version.h"
 #include "codegen/driver/cc.h"
-#include "codegen/driver/nvcc.h"
-#include "codegen/driver/targets.h"
 #include "codegen/host/program.h"
+#include "codegen/targets/targets.h"
 #include "ir/accessors.h"
 #include "passes/base/movement.h"
 
@@ -46,7 +45,7 @@ static int write_c(struct hec_compilation *c, const char *path) {
                                           .source_line = hec_report_line,
                                           .user = &c->reporter};
     struct hec_writer text = {.arena = c->arena};
-    const bool emitted = hec_emit_program(c->module, hec_target_printer(c->module), &emit, &text);
+    const bool emitted = hec_emit_program(c->module, hec_back_end_of(c->module), &emit, &text);
     if (hec_driver_failed(c) || !emitted) return HEC_EXIT_INPUT;
     hec_crash_after(c, "c");
     hec_driver_lap(c, "emit C");
@@ -68,47 +67,28 @@ static const char *c_file(struct hec_compilation *c) {
     return hec_output_temporary(c->arena, NULL, ".c", false);
 }
 
-// Compiles the kernels of a program for a GPU. Returns the objects and libraries to link; NULL after a complaint.
-static const char *const *compile_kernels(struct hec_compilation *c, const char *source, bool ranks,
-                                          int *status) {
-    const struct hec_options *o = c->options;
-    const char *object = o->dry_run ? hec_arena_format(c->arena, "/tmp/%s.cu.o", c->name)
-                                    : hec_output_temporary(c->arena, NULL, ".cu.o", false);
-    const char *target = o->target ? o->target : "cuda";
-    if (!mlirOperationIsNull(c->module)) {
-        const MlirStringRef own = hec_module_target(c->module);
-        target = hec_arena_copy(c->arena, own.data, own.length);
-    }
-    *status = HEC_EXIT_CC;
-    const char *const *link = object ? hec_nvcc_link(c->arena, o, object, ranks) : NULL;
-    if (link) *status = hec_nvcc_run(c->arena, o, target, source, object);
-    hec_driver_lap(c, "nvcc");
-    return link;
-}
-
 // Compiles `source` to `made`.
-static int compile_c(struct hec_compilation *c, const char *source, const char *made) {
-    struct hec_cc how = {0};
-    bool kernels;
+static int compile_source(struct hec_compilation *c, const char *source, const char *made) {
+    struct hec_build build = {
+        .arena = c->arena, .options = c->options, .name = c->name, .source = source};
+    const struct hec_back_end *back_end;
     if (c->from == STAGE_C) {
-        how.ranks = hec_cc_ranks(source);
-        kernels = hec_cc_needs_nvcc(source);
+        const char *device = hec_cc_device(c->arena, source);
+        build.ranks = hec_cc_ranks(c->arena, source);
+        back_end = hec_back_end_named(device ? device : "cpu");
+        build.target = c->options->target ? c->options->target : device;
     } else {
-        const struct hec_printer *printer = hec_target_printer(c->module);
-        const char *option = c->options->ranks;
-        if (c->several_ranks) how.ranks = option ? option : printer->ranks;
-        kernels = printer->device_headers != NULL;
+        const MlirStringRef target = hec_module_target(c->module);
+        back_end = hec_back_end_of(c->module);
+        build.target = hec_arena_copy(c->arena, target.data, target.length);
+        if (c->several_ranks) build.ranks = c->options->ranks ? c->options->ranks : back_end->ranks;
     }
-    if (kernels) {
-        if (c->options->object) {
-            fprintf(stderr, "hecatec: error: -c: a program for a GPU is two objects\n");
-            return HEC_EXIT_COMMAND_LINE;
-        }
-        int status;
-        how.link = compile_kernels(c, source, how.ranks != NULL, &status);
+    if (back_end && back_end->compile) {
+        const int status = back_end->compile(&build);
+        hec_driver_lap(c, "kernels");
         if (status != HEC_EXIT_DONE) return status;
     }
-    const int status = hec_cc_run(c->arena, c->options, &how, source, made);
+    const int status = hec_cc_run(&build, made);
     hec_driver_lap(c, "C compiler");
     return status;
 }
@@ -133,7 +113,7 @@ int hec_finish_program(struct hec_compilation *c) {
     }
     const char *made = o->dry_run ? output : hec_output_begin(c->arena, output);
     if (!made) return HEC_EXIT_INPUT;
-    const int status = compile_c(c, source, made);
+    const int status = compile_source(c, source, made);
     if (status != HEC_EXIT_DONE || o->dry_run) return status;
     return hec_output_commit(made, output, o->object ? 0666 : 0777) ? HEC_EXIT_DONE
                                                                     : HEC_EXIT_INPUT;

@@ -6,10 +6,10 @@
 #include "codegen/base/status.h"
 #include "codegen/base/version.h"
 #include "codegen/driver/compile.h"
-#include "codegen/driver/targets.h"
 #include "codegen/import/from_hf.h"
 #include "codegen/stages/crash.h"
 #include "codegen/stages/stages.h"
+#include "codegen/targets/targets.h"
 #include "codegen/tune/tune.h"
 #include "files/files.h"
 #include "lang/builtins.h"
@@ -38,10 +38,10 @@ static int run(struct hec_arena *arena, int argc, char **argv) {
         perror("hecatec: error: cannot write to standard output");
         return HEC_EXIT_INPUT;
     }
+    if (options.target && !hec_target_check(options.target)) return HEC_EXIT_COMMAND_LINE;
     if (options.tune) return hec_tune_run(arena, &options);
     if (options.calibrate) return hec_calibrate_run(arena, &options);
     if (options.from_hf) return hec_from_hf(arena, &options);
-    if (options.target && !hec_target_check(options.target)) return HEC_EXIT_COMMAND_LINE;
     if (!options.input) {
         fprintf(stderr, "hecatec: error: no input file\nusage: hecatec [options] file.moe\n");
         return HEC_EXIT_COMMAND_LINE;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/host/back_end.h"
 #include "codegen/host/calls.h"
 #include "codegen/host/dims.h"
 #include "codegen/host/emit_options.h"
@@ -13,7 +14,6 @@
 #include "codegen/host/gradient.h"
 #include "codegen/host/home.h"
 #include "codegen/host/literal.h"
-#include "codegen/host/printer.h"
 #include "codegen/host/rows.h"
 #include "ir/accessors.h"
 #include "ir/core/kernel.h"
@@ -42,10 +42,10 @@ static void comment_line(struct hec_emitter *e, MlirOperation op) {
     hec_blank(&f->body);
     hec_comment(&f->body, "%s:%u%s%.*s", base_name(file), location.line, length ? "   " : "",
                 (int)length, length ? text : "");
-    if (!e->printer->line) return;
+    if (!e->back_end->line) return;
     f->has_lines = true;
     const char *line = HEC_TEXT(e, "%s:%u", base_name(file), location.line);
-    hec_line(&f->body, "%s%s);", e->printer->line, hec_quote(e, HEC_STR(line)));
+    hec_line(&f->body, "%s%s);", e->back_end->line, hec_quote(e, HEC_STR(line)));
 }
 
 // ---- statements
@@ -140,9 +140,9 @@ static void emit_one(struct hec_emitter *e, MlirOperation op, int depth) {
         return;
     }
     hec_emit_op *emit = hec_host_op(hec_op_of(op));
-    if (!emit) emit = e->printer->of(hec_op_of(op));
+    if (!emit) emit = e->back_end->of(hec_op_of(op));
     if (!emit) {
-        hec_emit_fault(e, op, "is not supported yet by target %s", e->printer->target);
+        hec_emit_fault(e, op, "is not supported yet by target %s", e->back_end->name);
         return;
     }
     if (is_silent(e, op)) return;

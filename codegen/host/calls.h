@@ -2,7 +2,7 @@
 #ifndef HECATE_CODEGEN_HOST_CALLS_H
 #define HECATE_CODEGEN_HOST_CALLS_H
 
-#include "codegen/host/printer.h"
+#include "codegen/host/back_end.h"
 
 // The printer of operations of this kind; NULL: the target's printer prints them.
 hec_emit_op *hec_host_op(enum hec_op op);

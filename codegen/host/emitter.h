@@ -9,7 +9,7 @@
 #include "lang/base/vec.h"
 
 struct hec_emit_options;
-struct hec_printer;
+struct hec_back_end;
 struct hec_dim_constant;
 
 // ---- the C function being written (function.h)
@@ -52,7 +52,7 @@ struct hec_function {
 struct hec_emitter {
     MlirOperation module;
     const struct hec_emit_options *options;
-    const struct hec_printer *printer; // The target's.
+    const struct hec_back_end *back_end; // The target's.
     struct hec_arena arena;
     const char *real;   // "float" or "double"
     const char *suffix; // "f32" or "f64"

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/host/back_end.h"
 #include "codegen/host/dims.h"
 #include "codegen/host/literal.h"
-#include "codegen/host/printer.h"
 #include "codegen/host/symbols.h"
 #include "ir/accessors.h"
 #include "ir/core/kernel.h"
@@ -110,7 +110,7 @@ void hec_function_end(struct hec_emitter *e, const char *head) {
     if (f->uses_batch) hec_line(out, "const int64_t batch = m->batch;");
     write_positions(e, f, out);
     write_rows(e, f, out);
-    if (f->has_lines) hec_line(out, "%s", e->printer->lines);
+    if (f->has_lines) hec_line(out, "%s", e->back_end->lines);
     if (f->uses_batch || f->uses_positions || f->has_lines) hec_blank(out);
     hec_append(out, &f->body);
     hec_close(out, "}");

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
+#include "codegen/host/back_end.h"
 #include "codegen/host/dims.h"
 #include "codegen/host/function.h"
 #include "codegen/host/literal.h"
-#include "codegen/host/printer.h"
 #include "codegen/host/router.h"
 #include "codegen/host/rows.h"
 #include "ir/accessors.h"
@@ -110,7 +110,7 @@ static const char *word_text(struct hec_emitter *e, MlirOperation op, const char
         return HEC_TEXT(e, "%s, %s", hec_chunk(e, value), hec_chunk_offset(e, value));
     }
     if (strcmp(kind, "epilogue") == 0)
-        return e->printer->epilogue ? e->printer->epilogue(e, op) : "NULL";
+        return e->back_end->epilogue ? e->back_end->epilogue(e, op) : "NULL";
     if (strcmp(kind, "only") == 0) return e->only ? e->only : "NULL";
     if (strcmp(kind, "routing") == 0) return hec_routing(e, value_of(op, inner));
     if (strcmp(kind, "noise") == 0) return "m->noise";

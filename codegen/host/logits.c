@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
+#include "codegen/host/back_end.h"
 #include "codegen/host/function.h"
-#include "codegen/host/printer.h"
 #include "codegen/host/symbols.h"
 #include "ir/accessors.h"
 
@@ -43,7 +43,7 @@ static void emit_call(struct hec_emitter *e, MlirOperation call, MlirOperation s
         hec_emit_fault(e, call, "computes logits from what is not kept behind @forward");
     hec_open(out, "if (loss == %d) {", number_of(e, slot));
     hec_scope_enter(e);
-    e->printer->of(HEC_OP_call)(e, call);
+    e->back_end->of(HEC_OP_call)(e, call);
     hec_scope_leave(e);
     hec_close(out, "}");
 }

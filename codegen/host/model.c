@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/host/back_end.h"
 #include "codegen/host/dims.h"
 #include "codegen/host/literal.h"
-#include "codegen/host/printer.h"
 #include "codegen/host/symbols.h"
 #include "ir/accessors.h"
 #include "ir/core/kernel.h"

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/host/back_end.h"
 #include "codegen/host/body.h"
 #include "codegen/host/dims.h"
 #include "codegen/host/emitter.h"
 #include "codegen/host/logits.h"
 #include "codegen/host/model.h"
-#include "codegen/host/printer.h"
 #include "codegen/host/seek.h"
 #include "codegen/host/symbols.h"
 #include "codegen/host/tables.h"
@@ -137,7 +137,7 @@ static void write_head(struct hec_emitter *e, struct hec_writer *out) {
     hec_comment(out, "Do not edit: change the model and compile again.");
     hec_line(out, "//");
     const char *precision = size == 8 ? "fp64" : hec_has_rounded(e) ? "bf16" : "fp32";
-    hec_comment(out, "  target   %s, %s%s", e->printer->target, precision,
+    hec_comment(out, "  target   %s, %s%s", e->back_end->name, precision,
                 e->world > 1 ? HEC_TEXT(e, ", %" PRId64 " ranks", e->world) : "");
     hec_comment(out, "  memory   %s of parameters, as much for gradients, %s for everything else",
                 mebibytes(e, params), mebibytes(e, (double)hec_module_arena_bytes(e->module)));
@@ -155,7 +155,7 @@ static void write_head(struct hec_emitter *e, struct hec_writer *out) {
         i = end + 1;
     }
     if (passes.length) hec_comment(out, "%s", line);
-    for (const char *const *header = e->printer->headers; *header; header++)
+    for (const char *const *header = e->back_end->headers; *header; header++)
         hec_line(out, "#include \"%s\"", *header);
     if (!hec_on_device(e)) write_runtime_headers(e, out);
     hec_blank(out);
@@ -173,7 +173,7 @@ static void write_device(struct hec_emitter *e, struct hec_writer *out) {
     hec_line(out, "#ifdef __cplusplus");
     hec_line(out, "}");
     hec_blank(out);
-    for (const char *const *header = e->printer->device_headers; *header; header++)
+    for (const char *const *header = e->back_end->device_headers; *header; header++)
         hec_line(out, "#include \"%s\"", *header);
     hec_append(out, &e->device);
     hec_blank(out);
@@ -182,9 +182,9 @@ static void write_device(struct hec_emitter *e, struct hec_writer *out) {
     hec_blank(out);
 }
 
-bool hec_emit_program(MlirOperation module, const struct hec_printer *printer,
+bool hec_emit_program(MlirOperation module, const struct hec_back_end *back_end,
                       const struct hec_emit_options *options, struct hec_writer *out) {
-    struct hec_emitter e = {.module = module, .printer = printer, .options = options};
+    struct hec_emitter e = {.module = module, .back_end = back_end, .options = options};
     struct hec_writer model = {.arena = &e.arena}, tables = {.arena = &e.arena};
     e.functions.arena = e.device.arena = e.launchers.arena = &e.arena;
     hec_symbols_hold(module);

@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
+#include "codegen/host/back_end.h"
 #include "codegen/host/dims.h"
 #include "codegen/host/function.h"
-#include "codegen/host/printer.h"
 #include "codegen/host/rows.h"
 #include "codegen/host/symbols.h"
 #include "ir/accessors.h"

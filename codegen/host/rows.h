@@ -2,8 +2,8 @@
 #ifndef HECATE_CODEGEN_HOST_ROWS_H
 #define HECATE_CODEGEN_HOST_ROWS_H
 
+#include "codegen/host/back_end.h"
 #include "codegen/host/emitter.h"
-#include "codegen/host/printer.h"
 
 hec_emit_op hec_emit_drop, hec_emit_exchange, hec_emit_fractions;
 hec_emit_op hec_emit_dispatch, hec_emit_give_back, hec_emit_collect;

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/host/back_end.h"
 #include "codegen/host/emit_options.h"
 #include "codegen/host/literal.h"
 #include "codegen/host/logits.h"
 #include "codegen/host/movement.h"
-#include "codegen/host/printer.h"
 #include "codegen/host/symbols.h"
 #include "ir/accessors.h"
 #include "ir/core/kernel.h"
@@ -383,9 +383,9 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out,
                  e->sends_rows ? "true" : "false");
         hec_line(out, ".experts_offset = offsetof(struct %s, experts),", e->name);
         const char *ranks = e->options->ranks;
-        hec_line(out, ".backend = &hrt_comm_%s,", ranks ? ranks : e->printer->ranks);
-        if (e->printer->executor)
-            hec_line(out, ".executor = &hrt_executor_%s,", e->printer->executor);
+        hec_line(out, ".backend = &hrt_comm_%s,", ranks ? ranks : e->back_end->ranks);
+        if (e->back_end->executor)
+            hec_line(out, ".executor = &hrt_executor_%s,", e->back_end->executor);
     }
     if (hec_has_movement(e))
         hec_line(out, ".movement = &movement, .fssdp_offset = offsetof(struct %s, fssdp),",
@@ -395,7 +395,7 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out,
         hec_line(out,
                  ".device = &hrt_device_%s, .device_offset = offsetof(struct %s, device), "
                  ".lane_offset = offsetof(struct %s, lane),",
-                 e->printer->target, e->name, e->name);
+                 e->back_end->name, e->name, e->name);
     if (hec_on_device(e) && hec_setting_is(m, HEC_KEY_parallel_states, "host"))
         hec_line(out, ".host_states = true,");
     if (hec_counts_steps(e))

@@ -8,6 +8,8 @@
 
 #include "codegen/base/prefix.h"
 #include "codegen/base/status.h"
+#include "codegen/targets/targets.h"
+#include "ir/target/target.h"
 
 struct tool {
     const char *flag, *name, *file, *standard;
@@ -36,23 +38,25 @@ static int hand_over(struct hec_arena *arena, const struct hec_options *options,
     return HEC_EXIT_CC;
 }
 
-static bool is_cuda(const struct hec_options *options) {
-    return options->target && strncmp(options->target, "cuda", 4) == 0;
+static const struct hec_back_end *back_end_of(const struct hec_options *options) {
+    const char *target = options->target ? options->target : "cpu";
+    return hec_back_end_named(hec_target_find(HEC_STR(target))->name);
+}
+
+static int refuse(const struct hec_options *options, const char *flag) {
+    fprintf(stderr, "hecatec: error: %s: not yet: --target=%s\n", flag, options->target);
+    return HEC_EXIT_COMMAND_LINE;
 }
 
 int hec_tune_run(struct hec_arena *arena, const struct hec_options *options) {
-    const bool cuda = is_cuda(options);
-    const struct tool tool = {"--tune", cuda ? "hecate-tune-cuda" : "hecate-tune",
-                              options->tune_file, cuda ? "hecate.products" : "hecate.blocking"};
-    return hand_over(arena, options, &tool);
+    const struct hec_back_end *of = back_end_of(options);
+    const struct tool tool = {"--tune", of->tuner, options->tune_file, of->tuned_file};
+    return of->tuner ? hand_over(arena, options, &tool) : refuse(options, "--tune");
 }
 
 int hec_calibrate_run(struct hec_arena *arena, const struct hec_options *options) {
-    if (is_cuda(options)) {
-        fprintf(stderr, "hecatec: error: --calibrate: not yet: --target=%s\n", options->target);
-        return HEC_EXIT_COMMAND_LINE;
-    }
-    const struct tool tool = {"--calibrate", "hecate-calibrate", options->calibrate_file,
+    const struct hec_back_end *of = back_end_of(options);
+    const struct tool tool = {"--calibrate", of->calibrator, options->calibrate_file,
                               "hecate.device"};
-    return hand_over(arena, options, &tool);
+    return of->calibrator ? hand_over(arena, options, &tool) : refuse(options, "--calibrate");
 }

@@ -5,16 +5,11 @@
 #include <string.h>
 
 #include "ir/accessors.h"
-#include "ir/target/records.h"
 #include "lang/target.h"
 
 static const struct hec_target *const targets[] = {
 #define HEC_TARGET(name, text, lacks) &hec_target_##name,
-#define HEC_TARGET_LATER(name, text)
-#include "lang/targets.def"
-#undef HEC_TARGET
-#undef HEC_TARGET_LATER
-    &hec_target_null, // For tests.
+#include "codegen/targets/targets.def"
 };
 
 static bool lists(const char *list, MlirStringRef word) {

@@ -7,7 +7,7 @@
 
 #include "ir/core/ir.h"
 
-// One file of this folder each.
+// codegen/targets/NAME/facts.c.
 struct hec_target {
     const char *name;
     const char
@@ -24,6 +24,9 @@ struct hec_target {
     bool gathers; // Products of experts can read tokens' rows by a route: moe.gathered_contract.
     bool swiglu;  // Two of them, and the loop that gates one by the other, can be one: moe.swiglu.
 };
+
+#define HEC_TARGET(name, text, lacks) extern const struct hec_target hec_target_##name;
+#include "codegen/targets/targets.def"
 
 // The target that `text` names; NULL: there is none, or it has no such architecture.
 const struct hec_target *hec_target_find(MlirStringRef text);

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/c/printer.h"
 #include "codegen/host/program.h"
+#include "codegen/targets/targets.h"
 #include "passes/pipeline.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -34,7 +34,7 @@ static void emit(MlirOperation module) {
     struct hec_arena arena = {0};
     struct hec_writer out = {.arena = &arena};
     const struct hec_emit_options options = {.version = "fuzz"};
-    if (!hec_emit_program(module, &hec_c_printer, &options, &out) && !errors) {
+    if (!hec_emit_program(module, hec_back_end_of(module), &options, &out) && !errors) {
         fuzz_broken("the emitter refuses with a message");
     }
     hec_arena_free(&arena);

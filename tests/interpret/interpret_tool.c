@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/c/printer.h"
 #include "codegen/host/program.h"
+#include "codegen/targets/targets.h"
 #include "passes/base/movement.h"
 #include "passes/homes/prove.h"
 #include "passes/pipeline.h"
@@ -266,7 +266,7 @@ static enum hec_pass_result run(struct hec_pipeline *pipeline, MlirOperation mod
 static bool emits(MlirOperation module, struct hec_arena *arena) {
     struct hec_writer text = {.arena = arena};
     const struct hec_emit_options options = {.version = "interpret"};
-    return hec_emit_program(module, &hec_c_printer, &options, &text);
+    return hec_emit_program(module, hec_back_end_of(module), &options, &text);
 }
 
 static const char *verdict_text(struct hec_arena *arena, struct verdict v) {

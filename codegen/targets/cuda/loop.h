@@ -1,0 +1,47 @@
+// A loop over elements as a kernel of its own, and the launcher that host code calls. No iteration depends on
+// another one: each is a thread.
+#ifndef HECATE_CODEGEN_TARGETS_CUDA_LOOP_H
+#define HECATE_CODEGEN_TARGETS_CUDA_LOOP_H
+
+#include "codegen/host/emitter.h"
+#include "codegen/host/nest.h"
+
+// A pointer that is handed from the host to the kernel.
+struct hec_device_pointer {
+    MlirType type;
+    const char *host; // As the host calls it.
+    const char *name; // As the kernel calls it; set by hec_device_loop_begin.
+    bool written;
+    const char *index; // Index of the current element; NULL: by the nest and the type.
+};
+
+enum { HEC_DEVICE_POINTERS = 128 };
+
+struct hec_device_loop {
+    struct hec_nest nest;
+    int threads; // Loops of the nest, from the outermost, whose iterations are threads.
+    int pointers;
+    struct hec_device_pointer pointer[HEC_DEVICE_POINTERS];
+    const char *name; // Name of the launcher.
+};
+
+// Adds a pointer, called like `name` in the kernel. Returns its index.
+int hec_device_point(struct hec_device_loop *loop, MlirType type, const char *host,
+                     const char *name, bool written);
+
+// Begins the kernel; later statements go to its body, the current function's. It is called after `base`.
+void hec_device_loop_begin(struct hec_emitter *e, struct hec_device_loop *loop, const char *base);
+
+// The current element of a pointer, to be written: "x[r * D + j]".
+const char *hec_device_element(struct hec_emitter *e, const struct hec_device_loop *loop,
+                               int pointer);
+// The number in it: "hkc_float(x[r * D + j])" where elements are bf16.
+const char *hec_device_number(struct hec_emitter *e, const struct hec_device_loop *loop,
+                              int pointer);
+// Function that rounds a number for it: "hkc_bf16"; NULL: none.
+const char *hec_device_rounds(const struct hec_device_loop *loop, int pointer);
+
+// Ends it, and writes the call of its launcher to the function of the host around it.
+void hec_device_loop_end(struct hec_emitter *e, const struct hec_device_loop *loop);
+
+#endif
