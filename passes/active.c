@@ -1,8 +1,6 @@
 // Activity: values that depend on a trainable parameter.
 #include "passes/active.h"
 
-#include <stdlib.h>
-
 #include "ir/accessors.h"
 #include "passes/base/rewrite.h"
 
@@ -72,8 +70,7 @@ static bool search_op(struct search *s, MlirOperation op) {
 
 static bool search_block(struct search *s, MlirBlock block) {
     bool news = false;
-    for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-         op = mlirOperationGetNextInBlock(op)) {
+    HEC_EACH_IN (op, block) {
         news |= search_op(s, op);
     }
     return news;

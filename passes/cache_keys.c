@@ -49,8 +49,7 @@ static enum place place_of(const struct finder *f, MlirValue value) {
 
 // The slot that `value` is stashed in; null: none.
 static MlirOperation slot_of(MlirOperation module, MlirValue value) {
-    for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use);
-         use = mlirOpOperandGetNextUse(use)) {
+    HEC_EACH_USE (use, value) {
         const MlirOperation user = mlirOpOperandGetOwner(use);
         if (hec_op_is(user, HEC_OP_stash)) return hec_find_symbol(module, hec_any_slot(user));
     }
@@ -59,8 +58,7 @@ static MlirOperation slot_of(MlirOperation module, MlirValue value) {
 
 // A table is read row by row: by rope, or element by element.
 static bool is_read_by_position(MlirValue table) {
-    for (MlirOpOperand use = mlirValueGetFirstUse(table); !mlirOpOperandIsNull(use);
-         use = mlirOpOperandGetNextUse(use)) {
+    HEC_EACH_USE (use, table) {
         const MlirOperation user = mlirOpOperandGetOwner(use);
         if (!hec_op_is(user, HEC_OP_rope) && !hec_op_traits(user)->elementwise) return false;
     }

@@ -11,8 +11,6 @@
 // Reports  every fault in one run; "not yet" for GEMMs that would need a transpose.
 #include "passes/base/pass.h"
 
-#include <stdlib.h>
-
 static bool is_scalar(MlirType type) {
     return hec_type_is_real(type) && mlirShapedTypeGetRank(type) == 0;
 }
@@ -51,12 +49,8 @@ static bool check_forward(MlirOperation module) {
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
-    struct hec_ops ops = hec_ops_below(module);
     bool sound = true;
-    for (int k = 0; k < ops.count; k++) {
-        sound &= hec_op_verify(ops.op[k]);
-    }
-    free(ops.op);
+    HEC_EACH (op, hec_ops_below(module)) sound &= hec_op_verify(op);
     sound &= check_forward(module);
     return sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;
 }

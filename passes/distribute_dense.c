@@ -66,10 +66,7 @@ static bool is_of_loop(MlirValue v) {
 // All accumulates of @backward, in order: the last one of each parameter and layer stays.
 static bool collect(struct entries *all, MlirOperation module, MlirOperation backward) {
     bool sound = true;
-    struct hec_ops ops = hec_ops_below(backward);
-    for (int k = 0; k < ops.count; k++) {
-        const MlirOperation op = ops.op[k];
-        if (!hec_op_is(op, HEC_OP_accumulate)) continue;
+    HEC_EACH_OF (op, hec_ops_below(backward), HEC_OP_accumulate) {
         const MlirOperation symbol = symbol_of(module, op);
         if (!symbol.ptr) continue;
         const MlirValue layer = hec_accumulate_layer(op);
@@ -85,7 +82,6 @@ static bool collect(struct entries *all, MlirOperation module, MlirOperation bac
             sound = false;
         }
     }
-    free(ops.op);
     return sound;
 }
 

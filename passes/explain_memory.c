@@ -172,25 +172,20 @@ static void explain_arena(struct hec_homes *p, FILE *out) {
 // ---- parameters
 
 static int64_t element_bytes(MlirOperation module) {
-    struct hec_ops ops = hec_ops_in(hec_module_body(module));
     int64_t bytes = 4;
-    for (int k = 0; k < ops.count; k++) {
-        if (!hec_op_is(ops.op[k], HEC_OP_param)) continue;
-        const MlirType type = hec_any_type(ops.op[k]);
+    HEC_EACH_OF (op, hec_ops_in(hec_module_body(module)), HEC_OP_param) {
+        const MlirType type = hec_any_type(op);
         bytes = hec_type_bytes(type) / hec_type_elements(type);
         break;
     }
-    free(ops.op);
     return bytes;
 }
 
 static void explain_parameters(struct hec_homes *p, int64_t whole, FILE *out) {
     const int64_t element = element_bytes(p->module);
     struct table table = {.arena = &p->arena};
-    struct hec_ops ops = hec_ops_in(hec_module_body(p->module));
-    for (int k = 0; k < ops.count; k++) {
-        if (!hec_op_is(ops.op[k], HEC_OP_param)) continue;
-        const MlirOperation param = ops.op[k];
+    HEC_EACH_OF (op, hec_ops_in(hec_module_body(p->module)), HEC_OP_param) {
+        const MlirOperation param = op;
         const MlirOperation set = hec_find_symbol(p->module, hec_param_set(param));
         const int64_t layers = hec_param_layers(param);
         const int64_t copies = (layers ? layers : 1) * (set.ptr ? hec_set_experts(set) : 1);
@@ -202,7 +197,6 @@ static void explain_parameters(struct hec_homes *p, int64_t whole, FILE *out) {
         write_shape(e.shape, layers, hec_param_type(param));
         HEC_PUSH(table.arena, &table.entries, e);
     }
-    free(ops.op);
     fputs("\nparameters, as stored:\n", out);
     print_table(&table, whole, out);
 }
@@ -220,10 +214,8 @@ static int64_t larger(int64_t a, int64_t b) {
 // the shorter sides, squared.
 static int64_t muon_elements(MlirOperation module) {
     int64_t largest = 0, longest = 0;
-    struct hec_ops ops = hec_ops_in(hec_module_body(module));
-    for (int k = 0; k < ops.count; k++) {
-        const MlirOperation param = ops.op[k];
-        if (!hec_op_is(param, HEC_OP_param) || !hec_param_muon(param)) continue;
+    HEC_EACH_OF (param, hec_ops_in(hec_module_body(module)), HEC_OP_param) {
+        if (!hec_param_muon(param)) continue;
         const MlirAttribute matrix = mlirOperationGetAttributeByName(param, HEC_STR("matrix"));
         if (mlirAttributeIsNull(matrix)) continue;
         const int64_t rows = mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(matrix, 0));
@@ -231,7 +223,6 @@ static int64_t muon_elements(MlirOperation module) {
         largest = larger(largest, hec_param_elements(param));
         longest = larger(longest, rows < columns ? rows : columns);
     }
-    free(ops.op);
     return 2 * (largest + longest * longest);
 }
 

@@ -3,7 +3,6 @@
 //
 // Times are those of simulations: --simulate gives the step's; other choices take longer by the difference that the
 // search has found (hecate.searched), which nothing here searches anew.
-#include <stdlib.h>
 #include <string.h>
 
 #include "ir/accessors.h"
@@ -183,11 +182,9 @@ static const char *calibrate_reason(const struct report *r, char *text, size_t s
 }
 
 static const char *owners_of(const struct report *r) {
-    const struct hec_ops ops = hec_ops_in(hec_module_body(r->module));
     bool table = false;
-    for (int k = 0; k < ops.count; k++)
-        table |= hec_op_is(ops.op[k], HEC_OP_set) && hec_set_has_owner(ops.op[k]);
-    free(ops.op);
+    HEC_EACH (op, hec_ops_in(hec_module_body(r->module)))
+        table |= hec_op_is(op, HEC_OP_set) && hec_set_has_owner(op);
     return !table ? "even" : r->setup->recorded ? "by load" : "table";
 }
 

@@ -74,17 +74,15 @@ static void collect_type(struct writer *w, MlirType type) {
 }
 
 static void collect_sizes(struct writer *w, MlirOperation module) {
-    const struct hec_ops ops = hec_ops_below(module);
-    for (int i = 0; i < ops.count; i++) {
-        if (hec_op_is(ops.op[i], HEC_OP_param)) collect_type(w, hec_any_type(ops.op[i]));
-        for (int k = 0; k < mlirOperationGetNumResults(ops.op[i]); k++)
-            collect_type(w, mlirValueGetType(hec_result(ops.op[i], k)));
-        if (!hec_op_is(ops.op[i], HEC_OP_FUNC)) continue;
-        const MlirBlock block = hec_func_body(ops.op[i]);
+    HEC_EACH (op, hec_ops_below(module)) {
+        if (hec_op_is(op, HEC_OP_param)) collect_type(w, hec_any_type(op));
+        for (int k = 0; k < mlirOperationGetNumResults(op); k++)
+            collect_type(w, mlirValueGetType(hec_result(op, k)));
+        if (!hec_op_is(op, HEC_OP_FUNC)) continue;
+        const MlirBlock block = hec_func_body(op);
         for (int k = 0; k < mlirBlockGetNumArguments(block); k++)
             collect_type(w, mlirValueGetType(mlirBlockGetArgument(block, k)));
     }
-    free(ops.op);
 }
 
 // "D,F"; with the size of a dim that has several.
@@ -246,9 +244,7 @@ static void write_block(struct writer *w, MlirBlock block) {
         write_type(w, mlirBlockGetArgument(block, i));
     }
     fputc('\n', w->body);
-    const struct hec_ops ops = hec_ops_in(block);
-    for (int i = 0; i < ops.count; i++) write_op(w, ops.op[i]);
-    free(ops.op);
+    HEC_EACH (op, hec_ops_in(block)) write_op(w, op);
     fputs("}\n", w->body);
 }
 
@@ -303,9 +299,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     struct writer w = {.context = mlirOperationGetContext(module)};
     collect_sizes(&w, module);
     write_sizes(&w);
-    const struct hec_ops symbols = hec_ops_in(hec_module_body(module));
-    for (int i = 0; i < symbols.count; i++) {
-        const MlirOperation op = symbols.op[i];
+    HEC_EACH (op, hec_ops_in(hec_module_body(module))) {
         const MlirStringRef name = hec_get_string(op, "sym_name");
         if (name.length == 0) continue;
         if (hec_op_is(op, HEC_OP_FUNC))
@@ -315,7 +309,6 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
         end_part(&w, hec_arena_copy(&w.arena, name.data, name.length));
     }
     hec_module_put_parts(module, mlirDictionaryAttrGet(w.context, w.parts.count, w.parts.item));
-    free(symbols.op);
     hec_arena_free(&w.arena);
     return HEC_PASS_DONE;
 }

@@ -340,11 +340,7 @@ static void fuse(MlirOperation func) {
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
-    struct hec_ops ops = hec_ops_in(hec_module_body(module));
-    for (int k = 0; k < ops.count; k++) {
-        if (hec_op_is(ops.op[k], HEC_OP_FUNC)) fuse(ops.op[k]);
-    }
-    free(ops.op);
+    HEC_EACH_OF (op, hec_ops_in(hec_module_body(module)), HEC_OP_FUNC) fuse(op);
     hec_simplify(module); // Constants that moved inside are no longer used outside.
     return HEC_PASS_DONE;
 }

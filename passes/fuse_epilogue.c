@@ -17,8 +17,6 @@
 #include "ir/accessors.h"
 #include "passes/base/pass.h"
 
-#include <stdlib.h>
-
 #include "ir/ops/fused.h"
 #include "ir/target/target.h"
 #include "passes/base/rewrite.h"
@@ -158,11 +156,8 @@ static void attach(const struct hec_map *stored, MlirOperation op) {
 static void run_on(MlirOperation func) {
     struct hec_map stored = {0};
     hec_find_stored(func, &stored);
-    struct hec_ops ops = hec_ops_below(func);
-    for (int k = 0; k < ops.count; k++) {
-        if (is_candidate(ops.op[k])) attach(&stored, ops.op[k]);
-    }
-    free(ops.op);
+    HEC_EACH (op, hec_ops_below(func))
+        if (is_candidate(op)) attach(&stored, op);
     hec_map_free(&stored);
 }
 
@@ -172,11 +167,7 @@ static bool has_epilogues(MlirOperation module) {
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
-    struct hec_ops ops = hec_ops_in(hec_module_body(module));
-    for (int k = 0; k < ops.count; k++) {
-        if (hec_op_is(ops.op[k], HEC_OP_FUNC)) run_on(ops.op[k]);
-    }
-    free(ops.op);
+    HEC_EACH_OF (op, hec_ops_in(hec_module_body(module)), HEC_OP_FUNC) run_on(op);
     return HEC_PASS_DONE;
 }
 

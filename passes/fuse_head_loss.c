@@ -13,7 +13,6 @@
 //          computes from it the logits that it wants to see.
 // Reports  "not yet" for a loss whose logits are not exactly `x @ param`, or have another reader.
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "ir/accessors.h"
 #include "ir/core/setting.h"
@@ -27,8 +26,7 @@ struct head {
 
 // Logits are read by their loss and by the runtime.
 static bool is_read_by_loss_alone(struct head *head, MlirValue logits) {
-    for (MlirOpOperand use = mlirValueGetFirstUse(logits); !mlirOpOperandIsNull(use);
-         use = mlirOpOperandGetNextUse(use)) {
+    HEC_EACH_USE (use, logits) {
         const MlirOperation user = mlirOpOperandGetOwner(use);
         if (mlirOperationEqual(user, head->loss)) continue;
         if (!hec_op_is(user, HEC_OP_stash) || head->stash.ptr) return false;
@@ -91,8 +89,7 @@ static MlirAttribute hidden_name(MlirOperation slot) {
 
 // Keeps `x` for the runtime, once.
 static void observe(struct hec_builder *b, MlirValue x, MlirOperation slot) {
-    for (MlirOpOperand use = mlirValueGetFirstUse(x); !mlirOpOperandIsNull(use);
-         use = mlirOpOperandGetNextUse(use)) {
+    HEC_EACH_USE (use, x) {
         if (hec_op_is(mlirOpOperandGetOwner(use), HEC_OP_stash)) return;
     }
     const MlirNamedAttribute attribute[] = {
@@ -144,22 +141,21 @@ static bool applies(MlirOperation module) {
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
     const int64_t most = hec_setting_count(module, HEC_KEY_parallel_logits, 0);
-    struct hec_ops ops = hec_ops_below(module);
     bool sound = true;
-    for (int k = 0; k < ops.count; k++) { // Erased operations stand before their loss.
+    HEC_EACH (op, hec_ops_below(module)) {
+        // Erased operations stand before their loss.
         struct head head;
-        if (!hec_op_is(ops.op[k], HEC_OP_cross_entropy)) continue;
-        if (find(ops.op[k], &head)) {
+        if (!hec_op_is(op, HEC_OP_cross_entropy)) continue;
+        if (find(op, &head)) {
             fuse(&head, most);
             continue;
         }
-        hec_ir_error(ops.op[k],
+        hec_ir_error(op,
                      "not yet: parallel.logits = %" PRId64 " where logits are not "
                      "exactly `x @ param`, or have another reader",
                      most);
         sound = false;
     }
-    free(ops.op);
     return sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;
 }
 

@@ -67,8 +67,7 @@ static bool are_alike(MlirOperation b, MlirOperation c) {
 // Nothing but a stash reads the GEMM before the loop: stashes can move behind it.
 static bool is_read_behind(MlirOperation product, MlirOperation loop) {
     const MlirValue r = hec_product_r(product);
-    for (MlirOpOperand use = mlirValueGetFirstUse(r); !mlirOpOperandIsNull(use);
-         use = mlirOpOperandGetNextUse(use)) {
+    HEC_EACH_USE (use, r) {
         const MlirOperation user = mlirOpOperandGetOwner(use);
         const bool beside =
             mlirBlockEqual(mlirOperationGetBlock(user), mlirOperationGetBlock(loop));
@@ -98,8 +97,7 @@ static bool find(MlirOperation op, struct found *found) {
 }
 
 static void move_stashes(MlirValue of, MlirOperation behind) {
-    for (MlirOpOperand use = mlirValueGetFirstUse(of); !mlirOpOperandIsNull(use);
-         use = mlirOpOperandGetNextUse(use)) {
+    HEC_EACH_USE (use, of) {
         const MlirOperation user = mlirOpOperandGetOwner(use);
         if (hec_op_is(user, HEC_OP_stash)) mlirOperationMoveAfter(user, behind);
     }

@@ -97,16 +97,13 @@ static void add_use(struct units *units, MlirBlock body, MlirOperation get, Mlir
 }
 
 static void collect(struct units *units, MlirOperation func) {
-    const struct hec_ops ops = hec_ops_below(func);
-    for (int k = 0; k < ops.count; k++) {
-        if (!hec_op_is(ops.op[k], HEC_OP_get)) continue;
-        const MlirOperation symbol = hec_dense_symbol(units->module, hec_any_param(ops.op[k]));
-        MlirOpOperand use = mlirValueGetFirstUse(hec_result(ops.op[k], 0));
+    HEC_EACH_OF (op, hec_ops_below(func), HEC_OP_get) {
+        const MlirOperation symbol = hec_dense_symbol(units->module, hec_any_param(op));
+        MlirOpOperand use = mlirValueGetFirstUse(hec_result(op, 0));
         if (!symbol.ptr) continue;
         for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
-            add_use(units, hec_func_body(func), ops.op[k], symbol, mlirOpOperandGetOwner(use));
+            add_use(units, hec_func_body(func), op, symbol, mlirOpOperandGetOwner(use));
     }
-    free(ops.op);
 }
 
 // ---- building
@@ -206,11 +203,12 @@ static bool is_known(MlirOperation module) {
         return hec_ir_error(module,
                             "not yet: parallel.dense = shard on a device with memory of its own; "
                             "parallel.dense = states shards the optimizer's states");
-    const struct hec_ops ops = hec_ops_below(module);
     bool known = true;
-    for (int k = 0; k < ops.count && known; k++) known = !hec_op_is(ops.op[k], HEC_OP_all_gather);
+    HEC_EACH (op, hec_ops_below(module)) {
+        if (!known) break;
+        known = !hec_op_is(op, HEC_OP_all_gather);
+    }
     if (!known) hec_ir_error(module, "has been through gather-dense before");
-    free(ops.op);
     return known;
 }
 

@@ -19,8 +19,7 @@
 
 // A GEMM with itself would gather both operands.
 static bool is_read_by_products(MlirValue rows) {
-    for (MlirOpOperand use = mlirValueGetFirstUse(rows); !mlirOpOperandIsNull(use);
-         use = mlirOpOperandGetNextUse(use)) {
+    HEC_EACH_USE (use, rows) {
         const MlirOperation user = mlirOpOperandGetOwner(use);
         if (!hec_op_is(user, HEC_OP_grouped_contract) ||
             mlirValueEqual(hec_product_a(user), hec_product_b(user)))

@@ -21,7 +21,6 @@
 #include "passes/base/pass.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "passes/base/rewrite.h"
 
@@ -168,23 +167,20 @@ static void group(MlirOperation experts, MlirOperation func) {
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
-    struct hec_ops ops = hec_ops_below(module);
     struct hec_map taken = {0}; // Functions of experts.
     bool sound = true;
-    for (int k = 0; k < ops.count; k++) {
-        if (!hec_op_is(ops.op[k], HEC_OP_experts)) continue;
-        const MlirOperation func = hec_find_symbol(module, hec_any_expert(ops.op[k]));
+    HEC_EACH_OF (op, hec_ops_below(module), HEC_OP_experts) {
+        const MlirOperation func = hec_find_symbol(module, hec_any_expert(op));
         if (hec_map_get(&taken, func.ptr)) {
-            hec_ir_error(ops.op[k], "its experts' function belongs to another moe.experts");
+            hec_ir_error(op, "its experts' function belongs to another moe.experts");
             sound = false;
-        } else if (check(ops.op[k], func)) {
+        } else if (check(op, func)) {
             *hec_map_at(&taken, func.ptr) = 1;
-            group(ops.op[k], func);
+            group(op, func);
         } else {
             sound = false;
         }
     }
-    free(ops.op);
     hec_map_free(&taken);
     return sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;
 }

@@ -24,22 +24,21 @@ static MlirOperation callee_of(MlirOperation call) { // MLIR's verifier has foun
 // Whether the calls below `func` come to an end; `depth` counts the functions on the way.
 static bool ends(MlirOperation func, int depth) {
     enum { DEPTH_MAX = 64 };
-    struct hec_ops ops = hec_ops_below(func);
     bool sound = true;
-    for (int k = 0; k < ops.count && sound; k++) {
-        if (hec_op_is(ops.op[k], HEC_OP_experts)) {
-            hec_ir_error(ops.op[k], "group-experts has to run before inline");
+    HEC_EACH (op, hec_ops_below(func)) {
+        if (!sound) break;
+        if (hec_op_is(op, HEC_OP_experts)) {
+            hec_ir_error(op, "group-experts has to run before inline");
             sound = false;
         }
-        if (!hec_op_is(ops.op[k], HEC_OP_FUNC_CALL)) continue;
+        if (!hec_op_is(op, HEC_OP_FUNC_CALL)) continue;
         if (depth == DEPTH_MAX) {
-            hec_ir_error(ops.op[k], "calls more than %d deep: a function calls itself", DEPTH_MAX);
+            hec_ir_error(op, "calls more than %d deep: a function calls itself", DEPTH_MAX);
             sound = false;
         } else {
-            sound = ends(callee_of(ops.op[k]), depth + 1);
+            sound = ends(callee_of(op), depth + 1);
         }
     }
-    free(ops.op);
     return sound;
 }
 
@@ -66,14 +65,12 @@ static void inline_call(MlirOperation call) {
     struct hec_ops ops = hec_ops_in(body);
     for (int k = 0; k < ops.count - 1; k++) {
         const MlirOperation clone = hec_clone_mapped(&b, ops.op[k], &map);
-        struct hec_ops below = hec_ops_below(clone);
-        for (int i = 0; i < below.count; i++) {
-            const MlirLocation own = mlirOperationGetLocation(below.op[i]);
-            mlirOperationSetLocation(below.op[i], at_call(own, callee, b.at));
-            hec_set_attr(below.op[i], hec_attr(b.context, HEC_UNIT, unit));
-            hec_rows_inherit(below.op[i]);
+        HEC_EACH (op, hec_ops_below(clone)) {
+            const MlirLocation own = mlirOperationGetLocation(op);
+            mlirOperationSetLocation(op, at_call(own, callee, b.at));
+            hec_set_attr(op, hec_attr(b.context, HEC_UNIT, unit));
+            hec_rows_inherit(op);
         }
-        free(below.op);
     }
     for (int i = 0; i < mlirOperationGetNumResults(call); i++) {
         const MlirValue mapped = {hec_map_find(&map, hec_operand(ret, i))};
@@ -90,14 +87,11 @@ static bool is_private(MlirOperation func) {
 
 // Calls that arrive with an inlined body are met in the next round.
 static bool inline_round(MlirOperation func) {
-    struct hec_ops ops = hec_ops_below(func);
     bool any = false;
-    for (int k = 0; k < ops.count; k++) {
-        if (!hec_op_is(ops.op[k], HEC_OP_FUNC_CALL)) continue;
-        inline_call(ops.op[k]);
+    HEC_EACH_OF (op, hec_ops_below(func), HEC_OP_FUNC_CALL) {
+        inline_call(op);
         any = true;
     }
-    free(ops.op);
     return any;
 }
 

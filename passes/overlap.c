@@ -31,8 +31,7 @@
 static MlirOperation find(MlirBlock block, const struct hec_site *site, enum hec_op id,
                           const char *key, const char *value) {
     const MlirStringRef set = hec_set_sym_name(site->set);
-    for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-         op = mlirOperationGetNextInBlock(op)) {
+    HEC_EACH_IN (op, block) {
         if (!hec_op_is(op, id) || !mlirStringRefEqual(hec_any_set(op), set)) continue;
         if (!key || mlirStringRefEqual(hec_get_string(op, key), HEC_STR(value))) return op;
     }

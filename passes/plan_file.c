@@ -3,7 +3,6 @@
 
 #include <jansson.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ir/accessors.h"
@@ -42,10 +41,7 @@ static int64_t layers_of(MlirOperation set) {
 
 static json_t *sets_json(MlirOperation module) {
     json_t *sets = json_object();
-    const struct hec_ops ops = hec_ops_in(hec_module_body(module));
-    for (int i = 0; i < ops.count; i++) {
-        const MlirOperation set = ops.op[i];
-        if (!hec_op_is(set, HEC_OP_set)) continue;
+    HEC_EACH_OF (set, hec_ops_in(hec_module_body(module)), HEC_OP_set) {
         const int64_t layers = layers_of(set), experts = hec_set_experts(set);
         json_t *one =
             json_pack("{s:I, s:I}", "layers", (json_int_t)layers, "experts", (json_int_t)experts);
@@ -56,7 +52,6 @@ static json_t *sets_json(MlirOperation module) {
         snprintf(key, sizeof key, "%.*s", (int)name.length, name.data);
         json_object_set_new(sets, key, one);
     }
-    free(ops.op);
     return sets;
 }
 
@@ -341,10 +336,10 @@ static void read_set(struct reader *r, json_t *sets, MlirOperation set, int64_t 
 }
 
 static void read_sets(struct reader *r, json_t *root, int64_t world) {
-    const struct hec_ops ops = hec_ops_in(hec_module_body(r->module));
     json_t *sets = enter(r, root, "sets"), *one;
-    for (int i = 0; i < ops.count && r->file->sound; i++) {
-        if (hec_op_is(ops.op[i], HEC_OP_set)) read_set(r, sets, ops.op[i], world);
+    HEC_EACH_OF (op, hec_ops_in(hec_module_body(r->module)), HEC_OP_set) {
+        if (!r->file->sound) break;
+        read_set(r, sets, op, world);
     }
     const char *key;
     json_object_foreach(sets, key, one) {
@@ -352,7 +347,6 @@ static void read_sets(struct reader *r, json_t *root, int64_t world) {
         if (!hec_op_is(set, HEC_OP_set)) fail(r, key, "the program has no set `%.60s`", key);
     }
     leave(r);
-    free(ops.op);
 }
 
 // The driver has taken the settings, with those of the command line; the front end checks their values.

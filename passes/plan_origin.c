@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "files/files.h"
@@ -30,18 +29,15 @@ static json_t *hash_text(uint64_t hash) {
 
 // Hash of the names, sizes and layers of all parameters, in the order of the module.
 static uint64_t hash_parameters(MlirOperation module) {
-    const struct hec_ops ops = hec_ops_in(hec_module_body(module));
     uint64_t hash = start;
-    for (int i = 0; i < ops.count; i++) {
-        if (!hec_op_is(ops.op[i], HEC_OP_param)) continue;
-        const MlirStringRef name = hec_any_sym_name(ops.op[i]);
-        const struct hec_tensor t = hec_tensor_of(hec_any_type(ops.op[i]));
-        const int64_t layers = hec_any_layers(ops.op[i]);
+    HEC_EACH_OF (op, hec_ops_in(hec_module_body(module)), HEC_OP_param) {
+        const MlirStringRef name = hec_any_sym_name(op);
+        const struct hec_tensor t = hec_tensor_of(hec_any_type(op));
+        const int64_t layers = hec_any_layers(op);
         hash = mix(hash, name.data, name.length);
         hash = mix(hash, t.size, (size_t)t.rank * sizeof *t.size);
         hash = mix(hash, &layers, sizeof layers);
     }
-    free(ops.op);
     return hash;
 }
 

@@ -19,8 +19,6 @@
 #include "ir/accessors.h"
 #include "passes/base/pass.h"
 
-#include <stdlib.h>
-
 #include "ir/ops/contract.h"
 #include "ir/ops/head_loss.h"
 #include "passes/base/again.h"
@@ -28,9 +26,7 @@
 // Those of GEMMs and attention, as the model means them: before anything is recomputed.
 static double flops_per_token(MlirOperation module) {
     double flops = 0;
-    const struct hec_ops ops = hec_ops_below(module);
-    for (int i = 0; i < ops.count; i++) {
-        const MlirOperation op = ops.op[i];
+    HEC_EACH (op, hec_ops_below(module)) {
         const bool head = hec_is_head_loss(op);
         if (!head && !hec_is_product(op) && !hec_op_is(op, HEC_OP_sdpa) &&
             !hec_op_is(op, HEC_OP_sdpa_grad))
@@ -42,7 +38,6 @@ static double flops_per_token(MlirOperation module) {
         }
         flops += times * (head ? hec_head_flops(op) : hec_op_cost(op).flops);
     }
-    free(ops.op);
     return flops / ((double)hec_module_batch(module) * (double)hec_module_positions(module));
 }
 

@@ -41,13 +41,10 @@ static void separate(MlirOperation accumulate) {
 // Gradients of experts lie in chunks, where only the operation that makes one can add to them: makes
 // one that two parameters share (the sum of two GEMMs, say) once for each.
 static void separate_all(MlirOperation module) {
-    struct hec_ops ops = hec_ops_below(module);
-    for (int k = 0; k < ops.count; k++) {
-        if (!hec_op_is(ops.op[k], HEC_OP_accumulate)) continue;
-        const MlirOperation param = hec_find_symbol(module, hec_any_param(ops.op[k]));
-        if (!mlirOperationIsNull(param) && hec_param_has_set(param)) separate(ops.op[k]);
+    HEC_EACH_OF (op, hec_ops_below(module), HEC_OP_accumulate) {
+        const MlirOperation param = hec_find_symbol(module, hec_any_param(op));
+        if (!mlirOperationIsNull(param) && hec_param_has_set(param)) separate(op);
     }
-    free(ops.op);
 }
 
 // ---- calls
@@ -117,11 +114,7 @@ static void run_on(MlirOperation func, bool sums) {
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     const bool sums = strcmp(hec_pass_option(options, "sums", "in-place"), "apart") != 0;
     separate_all(module);
-    struct hec_ops ops = hec_ops_in(hec_module_body(module));
-    for (int k = 0; k < ops.count; k++) {
-        if (hec_op_is(ops.op[k], HEC_OP_FUNC)) run_on(ops.op[k], sums);
-    }
-    free(ops.op);
+    HEC_EACH_OF (op, hec_ops_in(hec_module_body(module)), HEC_OP_FUNC) run_on(op, sums);
     return HEC_PASS_DONE;
 }
 

@@ -191,23 +191,18 @@ static bool is_in_region(MlirOperation op) {
 
 static struct types types_of(MlirOperation module) {
     struct types s = {.module = module};
-    struct hec_ops all = hec_ops_below(module);
-    for (int k = 0; k < all.count; k++) {
-        const MlirOperation op = all.op[k];
+    HEC_EACH (op, hec_ops_below(module)) {
         if (hec_op_is(op, HEC_OP_slot)) hec_ops_push(&s.slots, op);
         if (!is_in_region(op)) hec_ops_push(&s.ops, op);
     }
-    free(all.op);
     return s;
 }
 
 static bool applies(MlirOperation module) {
     if (!hec_target_of(module)->bf16_values) return false;
-    struct hec_ops ops = hec_ops_below(module);
-    bool found = false;
-    for (int k = 0; k < ops.count; k++) found |= hec_any_rounds(ops.op[k]);
-    free(ops.op);
-    return found;
+    HEC_EACH (op, hec_ops_below(module))
+        if (hec_any_rounds(op)) return true;
+    return false;
 }
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {

@@ -10,7 +10,6 @@
 //          4. no gradient is added to behind its reduce_scatter, and each that was added to has one
 // Needs    Loops over layers with known counts.
 // Reports  The first operation that breaks a rule.
-#include <stdlib.h>
 
 #include "ir/accessors.h"
 #include "lang/base/arena.h"
@@ -163,10 +162,9 @@ static void check_end(struct run *r, const char *name) {
 }
 
 static void find_symbols(struct run *r) {
-    const struct hec_ops ops = hec_ops_in(hec_module_body(r->module));
-    for (int k = 0; k < ops.count && !r->walk.stop; k++) {
-        if (!hec_op_is(ops.op[k], HEC_OP_param)) continue;
-        const MlirOperation op = hec_dense_symbol(r->module, hec_any_sym_name(ops.op[k]));
+    HEC_EACH_OF (each, hec_ops_in(hec_module_body(r->module)), HEC_OP_param) {
+        if (r->walk.stop) break;
+        const MlirOperation op = hec_dense_symbol(r->module, hec_any_sym_name(each));
         if (!op.ptr || find(r, op)) continue;
         const int64_t layers = hec_any_layers(op) > 0 ? hec_any_layers(op) : 1;
         if (layers > LAYERS_MAX) {
@@ -179,7 +177,6 @@ static void find_symbols(struct run *r) {
         symbol->layer = hec_arena_alloc(&r->arena, (size_t)layers, sizeof *symbol->layer);
         HEC_PUSH(&r->arena, &r->symbols, symbol);
     }
-    free(ops.op);
 }
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {

@@ -153,14 +153,9 @@ static void emit_one(struct hec_emitter *e, MlirOperation op, int depth) {
 
 // The unit of a mixture is called after its set: "sparse.layer" -> "sparse".
 static MlirStringRef unit_name(struct hec_emitter *e, MlirStringRef call) {
-    struct hec_ops ops = hec_ops_in(hec_module_body(e->module));
     MlirStringRef name = call;
-    for (int k = 0; k < ops.count; k++) {
-        if (hec_op_is(ops.op[k], HEC_OP_set) &&
-            mlirStringRefEqual(hec_any_mixture(ops.op[k]), call))
-            name = hec_any_sym_name(ops.op[k]);
-    }
-    free(ops.op);
+    HEC_EACH_OF (op, hec_ops_in(hec_module_body(e->module)), HEC_OP_set)
+        if (mlirStringRefEqual(hec_any_mixture(op), call)) name = hec_any_sym_name(op);
     return name;
 }
 

@@ -5,7 +5,6 @@
 #include "ir/accessors.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 // A dimension of the source is one constant; a name that a call binds anew gives several.
@@ -57,9 +56,7 @@ static void collect_type(struct hec_emitter *e, MlirType type) {
 }
 
 void hec_dims_collect(struct hec_emitter *e) {
-    const struct hec_ops ops = hec_ops_below(e->module);
-    for (int i = 0; i < ops.count; i++) {
-        const MlirOperation op = ops.op[i];
+    HEC_EACH (op, hec_ops_below(e->module)) {
         if (hec_op_is(op, HEC_OP_set) || hec_op_is(op, HEC_OP_param)) {
             constant_of(e, HEC_STR("layers"), hec_any_layers(op));
         }
@@ -73,7 +70,6 @@ void hec_dims_collect(struct hec_emitter *e) {
             collect_type(e, mlirValueGetType(hec_result(op, k)));
         }
     }
-    free(ops.op);
 }
 
 static const char *use(struct hec_emitter *e, MlirStringRef dim, int64_t size) {

@@ -133,8 +133,7 @@ static struct expression get_expression(const struct region *region, MlirValue v
 // How often a value is mentioned; an operation that mentions its operands twice counts so.
 static int mentions(MlirValue value) {
     int count = 0;
-    for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use);
-         use = mlirOpOperandGetNextUse(use)) {
+    HEC_EACH_USE (use, value) {
         count += mentions_twice(mlirOpOperandGetOwner(use)) ? 2 : 1;
     }
     return count;

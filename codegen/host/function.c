@@ -2,7 +2,6 @@
 #include "codegen/host/function.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "codegen/host/back_end.h"
@@ -22,12 +21,8 @@ struct hec_alias {
 
 // `rows` of each number of top-k choices (hec_function_end).
 static void reserve_rows(struct hec_emitter *e, struct hec_idents *names) {
-    const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
-    for (int i = 0; i < all.count; i++) {
-        if (!hec_op_is(all.op[i], HEC_OP_set)) continue;
-        hec_ident_reserve(names, HEC_TEXT(e, "rows_%" PRId64, hec_any_topk(all.op[i])));
-    }
-    free(all.op);
+    HEC_EACH_OF (op, hec_ops_in(hec_module_body(e->module)), HEC_OP_set)
+        hec_ident_reserve(names, HEC_TEXT(e, "rows_%" PRId64, hec_any_topk(op)));
 }
 
 static struct hec_function *begin(struct hec_emitter *e, struct hec_group *group) {

@@ -16,8 +16,7 @@ int64_t hec_logits_rows(MlirOperation slot) {
 // The slot that keeps the block of `call`; null: none does.
 static MlirOperation slot_of(struct hec_emitter *e, MlirOperation call) {
     const MlirValue block = hec_head_loss_block(call);
-    for (MlirOpOperand use = mlirValueGetFirstUse(block); !mlirOpOperandIsNull(use);
-         use = mlirOpOperandGetNextUse(use)) {
+    HEC_EACH_USE (use, block) {
         const MlirOperation user = mlirOpOperandGetOwner(use);
         if (hec_op_is(user, HEC_OP_stash)) return hec_find_symbol(e->module, hec_any_slot(user));
     }
@@ -49,11 +48,10 @@ static void emit_call(struct hec_emitter *e, MlirOperation call, MlirOperation s
 }
 
 bool hec_emit_logits(struct hec_emitter *e) {
-    struct hec_ops ops = hec_ops_below(hec_find_symbol(e->module, HEC_STR("forward")));
     bool found = false;
-    for (int k = 0; k < ops.count; k++) {
-        if (hec_op_computes(ops.op[k]) != HEC_OP_linear_cross_entropy) continue;
-        const MlirOperation slot = slot_of(e, ops.op[k]);
+    HEC_EACH (op, hec_ops_below(hec_find_symbol(e->module, HEC_STR("forward")))) {
+        if (hec_op_computes(op) != HEC_OP_linear_cross_entropy) continue;
+        const MlirOperation slot = slot_of(e, op);
         if (mlirOperationIsNull(slot)) continue;
         if (!found) {
             struct hec_function *f = hec_function_begin(e, "logits", HEC_STR("logits"));
@@ -64,9 +62,8 @@ bool hec_emit_logits(struct hec_emitter *e) {
             hec_statement(e, "const struct hk_tokens only = {first, count};");
         }
         found = true;
-        emit_call(e, ops.op[k], slot);
+        emit_call(e, op, slot);
     }
-    free(ops.op);
     if (!found) return false;
     e->only = NULL;
     e->function->uses_batch = false; // It is declared.

@@ -1,7 +1,6 @@
 // Tables of how experts move: the choices that shard left in the module, first owners, forecast.
 #include "codegen/host/movement.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "codegen/host/symbols.h"
@@ -89,13 +88,10 @@ const char *hec_set_table(struct hec_emitter *e, MlirOperation set, const char *
 
 void hec_emit_movement(struct hec_emitter *e, struct hec_writer *out) {
     if (!hec_has_movement(e)) return;
-    const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
-    for (int i = 0; i < all.count; i++) {
-        if (!hec_op_is(all.op[i], HEC_OP_set)) continue;
-        emit_array(e, out, all.op[i], "owner", "int32_t", 1, e->world);
-        emit_array(e, out, all.op[i], "forecast", "uint32_t", e->world, INT32_MAX);
+    HEC_EACH_OF (op, hec_ops_in(hec_module_body(e->module)), HEC_OP_set) {
+        emit_array(e, out, op, "owner", "int32_t", 1, e->world);
+        emit_array(e, out, op, "forecast", "uint32_t", e->world, INT32_MAX);
     }
-    free(all.op);
     static const char *const rows[][3] = {
         {"overlap", "slots", NULL},
         {"window", "reshard_every", NULL},

@@ -17,14 +17,12 @@
 
 // The element type of the model's reals.
 static bool find_real(struct hec_emitter *e) {
-    const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
-    for (int i = 0; i < all.count && !e->real; i++) {
-        if (!hec_op_is(all.op[i], HEC_OP_param)) continue;
-        const MlirType element = mlirShapedTypeGetElementType(hec_any_type(all.op[i]));
+    HEC_EACH_OF (op, hec_ops_in(hec_module_body(e->module)), HEC_OP_param) {
+        if (e->real) break;
+        const MlirType element = mlirShapedTypeGetElementType(hec_any_type(op));
         e->real = mlirTypeIsAF64(element) ? "double" : "float";
         e->suffix = mlirTypeIsAF64(element) ? "f64" : "f32";
     }
-    free(all.op);
     if (!e->real) hec_emit_fault(e, e->module, "has no parameters");
     return e->real;
 }

@@ -3,8 +3,6 @@
 // unchanged.
 #include "codegen/host/seek.h"
 
-#include <stdlib.h>
-
 #include "codegen/host/dims.h"
 #include "codegen/host/symbols.h"
 #include "ir/accessors.h"
@@ -38,14 +36,12 @@ static void move(struct hec_emitter *e, struct hec_writer *out, const char *part
 
 void hec_model_seek(struct hec_emitter *e, struct hec_writer *out) {
     if (!e->continues) return;
-    const struct hec_ops ops = hec_ops_in(hec_module_body(e->module));
     hec_blank(out);
     hec_comment(out,
                 "The next forward computes `count` positions of one sequence, from `first` on.");
     hec_open(out, "static void seek(void *model, int64_t first, int64_t count) {");
     hec_line(out, "struct %s *m = model;", e->name);
-    for (int i = 0; i < ops.count; i++) {
-        const MlirOperation op = ops.op[i];
+    HEC_EACH (op, hec_ops_in(hec_module_body(e->module))) {
         const bool param = hec_op_is(op, HEC_OP_param);
         if (!param && !hec_op_is(op, HEC_OP_slot)) continue;
         const struct hec_tensor t = hec_tensor_of(hec_any_type(op));
@@ -55,5 +51,4 @@ void hec_model_seek(struct hec_emitter *e, struct hec_writer *out) {
     hec_line(out, "m->first = first;");
     hec_line(out, "m->positions = count;");
     hec_close(out, "}");
-    free(ops.op);
 }

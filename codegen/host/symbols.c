@@ -55,14 +55,11 @@ static const char *name_symbol(struct hec_emitter *e, struct hec_idents *scope, 
 static void name_all(struct hec_emitter *e) {
     struct hec_idents params = {.arena = &e->arena, .members = true};
     struct hec_idents slots = params;
-    const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
-    for (int i = 0; i < all.count; i++) {
-        const MlirOperation op = all.op[i];
+    HEC_EACH (op, hec_ops_in(hec_module_body(e->module))) {
         if (hec_op_is(op, HEC_OP_slot)) name_symbol(e, &slots, op);
         if (hec_op_is(op, HEC_OP_set)) name_symbol(e, &params, op);
         if (hec_op_is(op, HEC_OP_param)) name_symbol(e, hec_in_set(op) ? &e->globals : &params, op);
     }
-    free(all.op);
 }
 
 const char *hec_member(struct hec_emitter *e, MlirOperation symbol) {
@@ -99,12 +96,9 @@ MlirOperation hec_set_of_loads(struct hec_emitter *e, MlirOperation slot) {
 }
 
 static bool has_any(struct hec_emitter *e, enum hec_op one, enum hec_op other) {
-    const struct hec_ops ops = hec_ops_below(e->module);
-    bool found = false;
-    for (int i = 0; i < ops.count && !found; i++)
-        found = hec_op_computes(ops.op[i]) == one || hec_op_computes(ops.op[i]) == other;
-    free(ops.op);
-    return found;
+    HEC_EACH (op, hec_ops_below(e->module))
+        if (hec_op_computes(op) == one || hec_op_computes(op) == other) return true;
+    return false;
 }
 
 bool hec_has_noise(struct hec_emitter *e) {
@@ -116,15 +110,12 @@ bool hec_has_teacher(struct hec_emitter *e) {
 }
 
 MlirOperation hec_step_loads_of(struct hec_emitter *e, MlirOperation set) {
-    const struct hec_ops ops = hec_ops_below(e->module);
     MlirOperation found = {0};
-    for (int i = 0; i < ops.count; i++) {
-        if (hec_op_computes(ops.op[i]) != HEC_OP_fractions || !hec_any_per_step(ops.op[i]))
-            continue;
-        const MlirOperation of = hec_find_symbol(e->module, hec_any_set(ops.op[i]));
-        if (mlirOperationIsNull(set) || mlirOperationEqual(of, set)) found = ops.op[i];
+    HEC_EACH (op, hec_ops_below(e->module)) {
+        if (hec_op_computes(op) != HEC_OP_fractions || !hec_any_per_step(op)) continue;
+        const MlirOperation of = hec_find_symbol(e->module, hec_any_set(op));
+        if (mlirOperationIsNull(set) || mlirOperationEqual(of, set)) found = op;
     }
-    free(ops.op);
     return found;
 }
 

@@ -92,34 +92,30 @@ static void emit_set(struct hec_emitter *e, struct hec_writer *out, MlirOperatio
 
 // Parameters whose layers have rates of their own share one table. Returns the number of its rows before a parameter's.
 static int64_t count_rates(struct hec_emitter *e, MlirOperation before) {
-    const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
     int64_t rates = 0;
-    for (int i = 0; i < all.count; i++) {
-        if (before.ptr && mlirOperationEqual(all.op[i], before)) break;
-        if (hec_op_is(all.op[i], HEC_OP_param) && hec_any_has_layer_rates(all.op[i]))
-            rates += mlirDenseArrayGetNumElements(hec_any_layer_rates(all.op[i])) / 2;
+    HEC_EACH (op, hec_ops_in(hec_module_body(e->module))) {
+        if (before.ptr && mlirOperationEqual(op, before)) break;
+        if (hec_op_is(op, HEC_OP_param) && hec_any_has_layer_rates(op))
+            rates += mlirDenseArrayGetNumElements(hec_any_layer_rates(op)) / 2;
     }
-    free(all.op);
     return rates;
 }
 
 static void emit_rates(struct hec_emitter *e, struct hec_writer *out) {
     if (count_rates(e, (MlirOperation){0}) == 0) return;
-    const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
     hec_blank(out);
     hec_comment(
         out,
         "By layer: the factor of the learning rate, and the decay (0: the optimizer's, -1: none).");
     hec_open(out, "static const struct hrt_param_rates rates[] = {");
-    for (int i = 0; i < all.count; i++) {
-        if (!hec_op_is(all.op[i], HEC_OP_param) || !hec_any_has_layer_rates(all.op[i])) continue;
-        const MlirAttribute rates = hec_any_layer_rates(all.op[i]);
+    HEC_EACH_OF (op, hec_ops_in(hec_module_body(e->module)), HEC_OP_param) {
+        if (!hec_any_has_layer_rates(op)) continue;
+        const MlirAttribute rates = hec_any_layer_rates(op);
         for (intptr_t k = 0; k < mlirDenseArrayGetNumElements(rates); k += 2)
             hec_line(out, "{%s, %s},", hec_number(e, mlirDenseF64ArrayGetElement(rates, k)),
                      hec_number(e, mlirDenseF64ArrayGetElement(rates, k + 1)));
     }
     hec_close(out, "};");
-    free(all.op);
 }
 
 // The fields for a parameter's role and for its group; "": none.
@@ -223,16 +219,14 @@ static int emit_texts(struct hec_emitter *e, struct hec_writer *out, const char 
 static int emit_table(struct hec_emitter *e, struct hec_writer *out, const char *head,
                       enum hec_op kind,
                       void (*row)(struct hec_emitter *, struct hec_writer *, MlirOperation)) {
-    const struct hec_ops all = hec_ops_in(hec_module_body(e->module));
     struct hec_writer rows = {.arena = &e->arena, .indent = 1};
     int count = 0;
-    for (int i = 0; i < all.count; i++) {
-        if (!hec_op_is(all.op[i], kind)) continue;
+    HEC_EACH (op, hec_ops_in(hec_module_body(e->module))) {
+        if (!hec_op_is(op, kind)) continue;
         const size_t before = rows.length;
-        row(e, &rows, all.op[i]);
+        row(e, &rows, op);
         count += rows.length > before;
     }
-    free(all.op);
     if (!count) return 0;
     hec_blank(out);
     hec_line(out, "%s = {", head);
@@ -281,18 +275,16 @@ static bool has_unit(struct hec_emitter *e, MlirOperation op, int rows) {
 // Returns how many rows there are.
 static int emit_buckets(struct hec_emitter *e, struct hec_writer *out, const char *name,
                         has_row *has) {
-    const struct hec_ops ops = hec_ops_below(e->module);
     int rows = 0;
-    for (int i = 0; i < ops.count; i++) {
-        if (!has(e, ops.op[i], rows)) continue;
+    HEC_EACH (op, hec_ops_below(e->module)) {
+        if (!has(e, op, rows)) continue;
         if (rows++ == 0) {
             hec_blank(out);
             hec_open(out, "static const struct hrt_bucket %s[] = {", name);
         }
-        emit_bucket(e, out, ops.op[i]);
+        emit_bucket(e, out, op);
     }
     if (rows) hec_close(out, "};");
-    free(ops.op);
     return rows;
 }
 

@@ -104,8 +104,7 @@ static const void *name_key(MlirOperation module, MlirStringRef name) {
 
 void hec_symbols_hold(MlirOperation module) {
     hec_symbols_release();
-    for (MlirOperation op = mlirBlockGetFirstOperation(hec_module_body(module));
-         !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
+    HEC_EACH_IN (op, hec_module_body(module)) {
         const MlirStringRef own = symbol_name(op);
         intptr_t *symbol = own.length ? hec_map_at(&held.symbol, name_key(module, own)) : NULL;
         if (symbol && !*symbol) *symbol = (intptr_t)op.ptr;
@@ -122,8 +121,7 @@ MlirOperation hec_find_symbol(MlirOperation module, MlirStringRef name) {
     if (held.module.ptr && mlirOperationEqual(held.module, module)) {
         return (MlirOperation){(void *)hec_map_get(&held.symbol, name_key(module, name))};
     }
-    for (MlirOperation op = mlirBlockGetFirstOperation(hec_module_body(module));
-         !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
+    HEC_EACH_IN (op, hec_module_body(module)) {
         const MlirStringRef own = symbol_name(op);
         if (own.length && mlirStringRefEqual(own, name)) return op;
     }
@@ -133,8 +131,7 @@ MlirOperation hec_find_symbol(MlirOperation module, MlirStringRef name) {
 MlirOperation hec_find_slot(MlirOperation module, const char *holds, MlirOperation set) {
     const MlirStringRef of =
         mlirOperationIsNull(set) ? HEC_STR("") : hec_get_string(set, "sym_name");
-    for (MlirOperation op = mlirBlockGetFirstOperation(hec_module_body(module));
-         !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
+    HEC_EACH_IN (op, hec_module_body(module)) {
         if (hec_op_is(op, HEC_OP_slot) &&
             mlirStringRefEqual(hec_get_string(op, "holds"), HEC_STR(holds)) &&
             mlirStringRefEqual(hec_get_string(op, "set"), of))
@@ -145,8 +142,7 @@ MlirOperation hec_find_slot(MlirOperation module, const char *holds, MlirOperati
 
 int hec_count_losses(MlirOperation module) {
     int count = HEC_LOSSES;
-    for (MlirOperation op = mlirBlockGetFirstOperation(hec_module_body(module));
-         !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op))
+    HEC_EACH_IN (op, hec_module_body(module))
         count += hec_op_is(op, HEC_OP_slot) && hec_has_attr(op, "loss");
     return count;
 }

@@ -246,4 +246,30 @@ struct hec_ops hec_ops_below(MlirOperation root);
 struct hec_ops hec_ops_in(MlirBlock block); // Not below.
 void hec_ops_push(struct hec_ops *ops, MlirOperation op);
 
+// HEC_EACH(op, hec_ops_below(root)) { ... }: a loop with `op` over a list that it frees, on every way out of it.
+// HEC_EACH_OF(op, list, HEC_OP_x): over those that are an x when their turn comes (ir/core/op.h).
+struct hec_each {
+    struct hec_ops ops;
+    int begun;  // Turns.
+    bool ended; // The turn came to its end; else `break` ended it, and the loop.
+};
+bool hec_each_next(struct hec_each *each);
+void hec_each_free(struct hec_each *each);
+#define HEC_EACH(each, list)                                                                       \
+    for (struct hec_each each##_each __attribute__((cleanup(hec_each_free))) = {.ops = (list)};    \
+         hec_each_next(&each##_each);)                                                             \
+        for (MlirOperation each = each##_each.ops.op[each##_each.begun - 1]; !each##_each.ended;   \
+             each##_each.ended = true)
+#define HEC_EACH_OF(each, list, id)                                                                \
+    HEC_EACH (each, list)                                                                          \
+        if (hec_op_is(each, id))
+
+// Loops over a block, and over a value's uses, neither of which may change meanwhile.
+#define HEC_EACH_IN(op, block)                                                                     \
+    for (MlirOperation op = mlirBlockGetFirstOperation(block); op.ptr;                             \
+         op = mlirOperationGetNextInBlock(op))
+#define HEC_EACH_USE(use, value)                                                                   \
+    for (MlirOpOperand use = mlirValueGetFirstUse(value); use.ptr;                                 \
+         use = mlirOpOperandGetNextUse(use))
+
 #endif

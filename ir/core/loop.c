@@ -85,8 +85,7 @@ struct hec_for hec_for_of(MlirOperation op) {
                            .carried = (int)mlirOperationGetNumResults(op)};
     loop.count = count_of(loop.bound);
     loop.layer = mlirBlockGetArgument(loop.body, 0);
-    for (MlirOperation first = mlirBlockGetFirstOperation(loop.body); !mlirOperationIsNull(first);
-         first = mlirOperationGetNextInBlock(first)) {
+    HEC_EACH_IN (first, loop.body) {
         if (hec_op_is(first, HEC_OP_CONSTANT)) continue;
         if (hec_op_is(first, HEC_OP_SUBI) && mlirValueEqual(hec_operand(first, 1), loop.layer)) {
             loop.layer = hec_result(first, 0);

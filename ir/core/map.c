@@ -72,9 +72,19 @@ struct hec_ops hec_ops_below(MlirOperation root) {
 
 struct hec_ops hec_ops_in(MlirBlock block) {
     struct hec_ops ops = {0};
-    for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-         op = mlirOperationGetNextInBlock(op)) {
+    HEC_EACH_IN (op, block) {
         hec_ops_push(&ops, op);
     }
     return ops;
+}
+
+bool hec_each_next(struct hec_each *each) {
+    if ((each->begun && !each->ended) || each->begun == each->ops.count) return false;
+    each->begun++;
+    each->ended = false;
+    return true;
+}
+
+void hec_each_free(struct hec_each *each) {
+    free(each->ops.op);
 }

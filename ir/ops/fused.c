@@ -46,8 +46,7 @@ MlirOperation hec_build_fused(struct hec_builder *b, int inputs, const MlirValue
 }
 
 static bool check_body(MlirOperation op, MlirBlock body) {
-    for (MlirOperation in = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(in);
-         in = mlirOperationGetNextInBlock(in)) {
+    HEC_EACH_IN (in, body) {
         if (hec_op_is(in, HEC_OP_YIELD) || hec_op_traits(in)->elementwise) continue;
         const MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(in));
         return hec_ir_error(op, "'%.*s' is not elementwise", (int)name.length, name.data);
@@ -119,11 +118,8 @@ static bool verify(MlirOperation op) {
 
 static struct hec_cost cost(MlirOperation op) {
     struct hec_cost cost = {.bytes = hec_io_bytes(op)};
-    struct hec_ops body = hec_ops_in(mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0)));
-    for (int i = 0; i < body.count; i++) {
-        if (!hec_op_is(body.op[i], HEC_OP_YIELD)) cost.flops += hec_op_cost(body.op[i]).flops;
-    }
-    free(body.op);
+    HEC_EACH (each, hec_ops_in(mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0))))
+        if (!hec_op_is(each, HEC_OP_YIELD)) cost.flops += hec_op_cost(each).flops;
     return cost;
 }
 

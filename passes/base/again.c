@@ -28,8 +28,7 @@ static const void *slot_key(MlirOperation op) { // Attributes are unique in a co
 
 // In forward, but for the stash; backward reads for the same GEMMs.
 static bool is_read_by_products(MlirValue rows) {
-    for (MlirOpOperand use = mlirValueGetFirstUse(rows); !mlirOpOperandIsNull(use);
-         use = mlirOpOperandGetNextUse(use)) {
+    HEC_EACH_USE (use, rows) {
         const MlirOperation user = mlirOpOperandGetOwner(use);
         if (!hec_is_product(user) && !hec_op_is(user, HEC_OP_stash)) return false;
     }

@@ -46,13 +46,9 @@ MlirOperation hec_dense_symbol(MlirOperation module, MlirStringRef name) {
 int64_t hec_dense_bytes(MlirOperation symbol) {
     if (hec_op_is(symbol, HEC_OP_param)) return hec_type_bytes(hec_any_type(symbol));
     const MlirStringRef set = hec_any_sym_name(symbol);
-    struct hec_ops ops = hec_ops_in(mlirOperationGetBlock(symbol));
     int64_t bytes = 0;
-    for (int k = 0; k < ops.count; k++) {
-        if (hec_op_is(ops.op[k], HEC_OP_param) && mlirStringRefEqual(hec_any_set(ops.op[k]), set))
-            bytes += hec_type_bytes(hec_any_type(ops.op[k]));
-    }
-    free(ops.op);
+    HEC_EACH_OF (op, hec_ops_in(mlirOperationGetBlock(symbol)), HEC_OP_param)
+        if (mlirStringRefEqual(hec_any_set(op), set)) bytes += hec_type_bytes(hec_any_type(op));
     return bytes;
 }
 
@@ -61,11 +57,8 @@ bool hec_moves_experts(MlirOperation module) {
     if (hec_setting_is(module, HEC_KEY_parallel_experts, "ep") ||
         hec_setting_is(module, HEC_KEY_parallel_experts, "replicate"))
         return false;
-    const struct hec_ops ops = hec_ops_in(hec_module_body(module));
-    bool found = false;
-    for (int k = 0; k < ops.count && !found; k++) found = hec_op_is(ops.op[k], HEC_OP_set);
-    free(ops.op);
-    return found;
+    HEC_EACH_OF (op, hec_ops_in(hec_module_body(module)), HEC_OP_set) return true;
+    return false;
 }
 
 // ---- choices

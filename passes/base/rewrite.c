@@ -108,11 +108,7 @@ static const void *slot_key(MlirOperation op) {
 }
 
 void hec_find_stored(MlirOperation func, struct hec_map *stored) {
-    struct hec_ops ops = hec_ops_below(func);
-    for (int k = 0; k < ops.count; k++) {
-        if (hec_op_is(ops.op[k], HEC_OP_stash)) *hec_map_at(stored, slot_key(ops.op[k])) = 1;
-    }
-    free(ops.op);
+    HEC_EACH_OF (op, hec_ops_below(func), HEC_OP_stash) *hec_map_at(stored, slot_key(op)) = 1;
 }
 
 bool hec_same_anywhere(MlirOperation op) {

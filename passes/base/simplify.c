@@ -174,16 +174,14 @@ static MlirValue unchanged_by(MlirOperation op) {
 }
 
 static bool drop_neutral(MlirOperation func) {
-    struct hec_ops ops = hec_ops_below(func);
     bool changed = false;
-    for (int k = 0; k < ops.count; k++) {
-        const MlirValue same = unchanged_by(ops.op[k]);
+    HEC_EACH (op, hec_ops_below(func)) {
+        const MlirValue same = unchanged_by(op);
         if (!same.ptr) continue;
-        mlirValueReplaceAllUsesOfWith(hec_result(ops.op[k], 0), same);
-        mlirOperationDestroy(ops.op[k]);
+        mlirValueReplaceAllUsesOfWith(hec_result(op, 0), same);
+        mlirOperationDestroy(op);
         changed = true;
     }
-    free(ops.op);
     return changed;
 }
 
@@ -198,28 +196,25 @@ static bool takes_part(MlirOperation add, int i, struct hec_parts *parts) {
 
 // The gradients of two slices that are the whole together: with no zeros, and nothing added to them.
 static bool join_slices(MlirOperation func) {
-    struct hec_ops ops = hec_ops_below(func);
     bool changed = false;
-    for (int k = 0; k < ops.count; k++) {
+    HEC_EACH (op, hec_ops_below(func)) {
         struct hec_parts parts[2];
-        if (!hec_op_is(ops.op[k], HEC_OP_add) || !takes_part(ops.op[k], 0, &parts[0]) ||
-            !takes_part(ops.op[k], 1, &parts[1]) || parts[0].at != parts[1].at)
+        if (!hec_op_is(op, HEC_OP_add) || !takes_part(op, 0, &parts[0]) ||
+            !takes_part(op, 1, &parts[1]) || parts[0].at != parts[1].at)
             continue;
         const int first = parts[0].part[0].begin == 0 ? 0 : 1, at = parts[0].at;
         const struct hec_part *a = &parts[first].part[0], *b = &parts[!first].part[0];
-        const MlirType type = mlirValueGetType(hec_result(ops.op[k], 0));
+        const MlirType type = mlirValueGetType(hec_result(op, 0));
         const struct hec_tensor whole = hec_tensor_of(type);
         if (a->begin != 0 || b->begin != a->space.size[at] ||
             b->begin + b->space.size[at] != whole.size[at])
             continue;
-        struct hec_builder builder = hec_builder_before(ops.op[k]);
+        struct hec_builder builder = hec_builder_before(op);
         const MlirValue in[] = {a->value, b->value};
         mlirValueReplaceAllUsesOfWith(
-            hec_result(ops.op[k], 0),
-            hec_build_value(&builder, HEC_OP_concat, 2, in, type, 0, NULL));
+            hec_result(op, 0), hec_build_value(&builder, HEC_OP_concat, 2, in, type, 0, NULL));
         changed = true; // The unused parts are dropped by the next round.
     }
-    free(ops.op);
     return changed;
 }
 
@@ -313,16 +308,13 @@ static bool drop_slots(MlirOperation module) {
 void hec_simplify(MlirOperation module) {
     for (bool changed = true; changed;) {
         changed = false;
-        struct hec_ops ops = hec_ops_in(hec_module_body(module));
-        for (int k = 0; k < ops.count; k++) {
-            if (!hec_op_is(ops.op[k], HEC_OP_FUNC)) continue;
-            changed |= drop_neutral(ops.op[k]);
-            changed |= join_slices(ops.op[k]);
-            changed |= merge_equal(ops.op[k]);
-            changed |= simplify_loops(ops.op[k]);
-            changed |= drop_unused(ops.op[k]);
+        HEC_EACH_OF (op, hec_ops_in(hec_module_body(module)), HEC_OP_FUNC) {
+            changed |= drop_neutral(op);
+            changed |= join_slices(op);
+            changed |= merge_equal(op);
+            changed |= simplify_loops(op);
+            changed |= drop_unused(op);
         }
-        free(ops.op);
         changed |= drop_slots(module);
     }
 }

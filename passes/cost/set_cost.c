@@ -31,8 +31,7 @@ static MlirOperation last_before(MlirOperation op, enum hec_op id) {
 
 static MlirOperation last_in(MlirBlock block, enum hec_op id) {
     MlirOperation found = {0};
-    for (MlirOperation at = mlirBlockGetFirstOperation(block); at.ptr;
-         at = mlirOperationGetNextInBlock(at)) {
+    HEC_EACH_IN (at, block) {
         if (holds(at, id)) found = at;
     }
     return found;
@@ -76,35 +75,27 @@ static double wave_us(const struct hec_machine *machine, MlirBlock wave) {
 
 // Whether GEMMs read a copy of the parameter in bf16; `param` empty: of any.
 static bool is_rounded(MlirOperation module, MlirStringRef param) {
-    const struct hec_ops ops = hec_ops_below(module);
-    bool found = false;
-    for (int k = 0; k < ops.count && !found; k++) {
-        found = hec_op_is(ops.op[k], HEC_OP_get) &&
-                hec_type_is_rounded(mlirValueGetType(hec_result(ops.op[k], 0))) &&
-                (!param.length || mlirStringRefEqual(hec_any_param(ops.op[k]), param));
-    }
-    free(ops.op);
-    return found;
+    HEC_EACH (op, hec_ops_below(module))
+        if (hec_op_is(op, HEC_OP_get) && hec_type_is_rounded(mlirValueGetType(hec_result(op, 0))) &&
+            (!param.length || mlirStringRefEqual(hec_any_param(op), param)))
+            return true;
+    return false;
 }
 
 // Elements of one chunk, and of those that no GEMM reads in bf16; padding counts where the layout
 // is known (place-buffers).
 static int64_t chunk_elements(MlirOperation module, MlirOperation set, int64_t *plain) {
-    const struct hec_ops ops = hec_ops_in(hec_module_body(module));
     const MlirStringRef name = hec_set_sym_name(set);
     int64_t elements = 0;
     *plain = 0;
-    for (int k = 0; k < ops.count; k++) {
-        const MlirOperation param = ops.op[k];
-        if (!hec_op_is(param, HEC_OP_param) || !mlirStringRefEqual(hec_param_set(param), name))
-            continue;
+    HEC_EACH_OF (param, hec_ops_in(hec_module_body(module)), HEC_OP_param) {
+        if (!mlirStringRefEqual(hec_param_set(param), name)) continue;
         const int64_t own = hec_param_has_elements(param)
                                 ? hec_param_elements(param)
                                 : hec_type_elements(hec_param_type(param)) / hec_set_experts(set);
         elements += own;
         if (!is_rounded(module, hec_param_sym_name(param))) *plain += own;
     }
-    free(ops.op);
     return hec_set_has_chunk_elements(set) ? hec_set_chunk_elements(set) : elements;
 }
 
@@ -139,13 +130,11 @@ static void find_set(MlirOperation module, const struct hec_machine *machine,
 
 // Sums the memory of parameters outside of experts, and of saved values.
 static void find_memory(MlirOperation module, struct hec_costs *costs) {
-    const struct hec_ops ops = hec_ops_in(hec_module_body(module));
     const bool rounded = is_rounded(module, HEC_STR(""));
     const bool states = hec_shares_states(module);
     const int64_t parts = states ? hec_module_world(module) : 1; // Ranks that share their states.
     const int64_t moments = hec_states_on_host(module) ? 0 : 2;
-    for (int k = 0; k < ops.count; k++) {
-        const MlirOperation op = ops.op[k];
+    HEC_EACH (op, hec_ops_in(hec_module_body(module))) {
         if (hec_op_is(op, HEC_OP_slot)) {
             const int64_t layers = hec_any_layers(op);
             costs->saved_bytes += (layers > 0 ? layers : 1) * hec_type_bytes(hec_any_type(op));
@@ -155,7 +144,6 @@ static void find_memory(MlirOperation module, struct hec_costs *costs) {
             costs->dense_bytes += 2 * bytes + moments * bytes / parts + (rounded ? bytes / 2 : 0);
         }
     }
-    free(ops.op);
 }
 
 // Checks the numbers that every module for several ranks has; text may lack them.

@@ -77,11 +77,8 @@ static bool is_routed_once(MlirOperation set, const struct hec_ops *routes) {
 
 static bool all_routed(MlirOperation module, const struct hec_ops *routes) {
     bool sound = true;
-    struct hec_ops ops = hec_ops_in(hec_module_body(module));
-    for (int k = 0; k < ops.count; k++) {
-        if (hec_op_is(ops.op[k], HEC_OP_set)) sound &= is_routed_once(ops.op[k], routes);
-    }
-    free(ops.op);
+    HEC_EACH_OF (op, hec_ops_in(hec_module_body(module)), HEC_OP_set)
+        sound &= is_routed_once(op, routes);
     for (int i = 0; i < routes->count; i++) {
         if (hec_rows_of(routes->op[i]).length) continue;
         hec_ir_error(routes->op[i], "belongs to no set");
@@ -114,9 +111,7 @@ static bool all_told(const struct hec_ops *ops) {
 }
 
 static void forget_rows(MlirOperation module) {
-    struct hec_ops ops = hec_ops_below(module);
-    for (int k = 0; k < ops.count; k++) hec_rows_forget(ops.op[k]);
-    free(ops.op);
+    HEC_EACH (op, hec_ops_below(module)) hec_rows_forget(op);
 }
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {

@@ -1,8 +1,6 @@
 // Finds the operations on rows of a route's set (rows_of), and sorts them by what distribute-experts does with them.
 #include "passes/distribute/find.h"
 
-#include <stdlib.h>
-
 #include "ir/accessors.h"
 
 static void keep(struct hec_routed *x, MlirOperation *place, MlirOperation op) {
@@ -61,9 +59,7 @@ void hec_find_rows(struct hec_routed *x) {
     check_layers(x, x->route);
     const MlirStringRef set = hec_rows_of(x->route);
     const MlirOperation forward = hec_func_of(x->route);
-    struct hec_ops ops = hec_ops_below(x->module);
-    for (int k = 0; k < ops.count; k++) {
-        const MlirOperation op = ops.op[k];
+    HEC_EACH (op, hec_ops_below(x->module)) {
         if (hec_op_is(op, HEC_OP_slot) || !mlirStringRefEqual(hec_rows_of(op), set)) continue;
         const MlirOperation func = hec_func_of(op);
         if (mlirOperationEqual(func, forward)) {
@@ -74,7 +70,6 @@ void hec_find_rows(struct hec_routed *x) {
             hec_routed_fail(x, op, "works on rows that another function routes");
         }
     }
-    free(ops.op);
 }
 
 // All of `ops` stand beside `anchor`, where the waves will be.

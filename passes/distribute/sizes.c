@@ -1,7 +1,5 @@
 #include "passes/distribute/sizes.h"
 
-#include <stdlib.h>
-
 #include "ir/accessors.h"
 #include "ir/core/setting.h"
 
@@ -10,16 +8,14 @@ enum { RANK_ROOM = 64 };
 // ---- losses
 
 void hec_divide_losses(MlirOperation module, double world) {
-    struct hec_ops ops = hec_ops_below(module);
-    for (int k = 0; k < ops.count; k++) {
-        const enum hec_op id = hec_op_of(ops.op[k]);
+    HEC_EACH (op, hec_ops_below(module)) {
+        const enum hec_op id = hec_op_of(op);
         if (id != HEC_OP_z_loss && id != HEC_OP_z_loss_grad && id != HEC_OP_aux_loss &&
             id != HEC_OP_aux_loss_grad)
             continue;
-        const double coef = hec_any_coef(ops.op[k]) / world;
-        hec_set_attr(ops.op[k], hec_attr_float(mlirOperationGetContext(module), "coef", coef));
+        const double coef = hec_any_coef(op) / world;
+        hec_set_attr(op, hec_attr_float(mlirOperationGetContext(module), "coef", coef));
     }
-    free(ops.op);
 }
 
 // ---- room for the rows of a wave
@@ -41,21 +37,19 @@ void hec_resize_rows(MlirOperation module) {
     const MlirContext c = mlirOperationGetContext(module);
     const int64_t most = hec_setting_count(module, HEC_KEY_parallel_rows_max, 0);
     const int64_t world = hec_module_world(module);
-    struct hec_ops ops = hec_ops_below(module);
-    for (int k = 0; k < ops.count; k++) {
-        for (int i = 0; i < mlirOperationGetNumResults(ops.op[k]); i++) {
-            const MlirValue v = hec_result(ops.op[k], i);
+    HEC_EACH (op, hec_ops_below(module)) {
+        for (int i = 0; i < mlirOperationGetNumResults(op); i++) {
+            const MlirValue v = hec_result(op, i);
             mlirValueSetType(v, resized(mlirValueGetType(v), most, world));
-            const bool sends = i == 0 && hec_op_is(ops.op[k], HEC_OP_dispatch);
+            const bool sends = i == 0 && hec_op_is(op, HEC_OP_dispatch);
             if (!sends) continue;
-            const MlirOperation set = hec_find_symbol(module, hec_any_set(ops.op[k]));
+            const MlirOperation set = hec_find_symbol(module, hec_any_set(op));
             const int64_t rows = hec_tensor_of(mlirValueGetType(v)).size[0];
             hec_set_put_owned(set, true);
             hec_set_put_wave_rows(set, rows);
         }
-        if (!hec_op_is(ops.op[k], HEC_OP_slot)) continue;
-        const MlirType type = hec_any_type(ops.op[k]);
-        hec_set_attr(ops.op[k], hec_attr_type(c, "type", resized(type, most, world)));
+        if (!hec_op_is(op, HEC_OP_slot)) continue;
+        const MlirType type = hec_any_type(op);
+        hec_set_attr(op, hec_attr_type(c, "type", resized(type, most, world)));
     }
-    free(ops.op);
 }

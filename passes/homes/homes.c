@@ -11,7 +11,6 @@
 //   an elementwise result takes the buffer of an operand that dies there, or its slot.
 // Values share a buffer only when no two of them are live at once.
 #include <assert.h>
-#include <stdlib.h>
 
 #include "ir/accessors.h"
 #include "ir/core/kernel.h"
@@ -296,22 +295,19 @@ static void join_in_place(struct hec_homes *p, int k) {
 }
 
 void hec_homes_find_slots(struct hec_homes *p) {
-    struct hec_ops ops = hec_ops_in(hec_module_body(p->module));
     p->slots.count = 0;
-    for (int k = 0; k < ops.count; k++) {
-        if (!hec_op_is(ops.op[k], HEC_OP_slot)) continue;
-        const int64_t layers = hec_any_layers(ops.op[k]);
-        const int64_t bytes = hec_type_bytes(hec_any_type(ops.op[k]));
+    HEC_EACH_OF (op, hec_ops_in(hec_module_body(p->module)), HEC_OP_slot) {
+        const int64_t layers = hec_any_layers(op);
+        const int64_t bytes = hec_type_bytes(hec_any_type(op));
         HEC_PUSH(&p->arena, &p->slots,
-                 (struct hec_slot){.op = ops.op[k],
-                                   .name = hec_any_sym_name(ops.op[k]),
+                 (struct hec_slot){.op = op,
+                                   .name = hec_any_sym_name(op),
                                    .stride = hec_aligned(p->target, bytes),
                                    .rows = layers ? layers : 1,
                                    .last = -1,
-                                   .observed = hec_any_observed(ops.op[k]),
-                                   .kept = hec_any_kept(ops.op[k])});
+                                   .observed = hec_any_observed(op),
+                                   .kept = hec_any_kept(op)});
     }
-    free(ops.op);
 }
 
 void hec_homes_decide(struct hec_homes *p) {

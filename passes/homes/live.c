@@ -63,8 +63,7 @@ static void walk_loop(struct walk *w, MlirOperation op) {
 }
 
 static void walk_block(struct walk *w, MlirBlock block) {
-    for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-         op = mlirOperationGetNextInBlock(op)) {
+    HEC_EACH_IN (op, block) {
         if (hec_op_is(op, HEC_OP_SCF_YIELD)) return;
         if (hec_op_is(op, HEC_OP_FOR)) {
             walk_loop(w, op);

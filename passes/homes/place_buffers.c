@@ -19,7 +19,6 @@
 // Reports  a layer that is neither constant nor the loop's; weights of experts' GEMMs that something else
 //          reads, too; faults that the proof finds.
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ir/accessors.h"
@@ -95,18 +94,16 @@ static bool check(MlirOperation module) {
     const MlirOperation forward = hec_find_symbol(module, HEC_STR("forward"));
     if (!hec_op_is(forward, HEC_OP_FUNC))
         return hec_ir_error(module, "no function @forward to place");
-    struct hec_ops ops = hec_ops_below(module);
     bool sound = true;
-    for (int k = 0; k < ops.count; k++) {
-        if (hec_op_is(ops.op[k], HEC_OP_FUNC_CALL)) {
-            hec_ir_error(ops.op[k], "calls have to be inlined before buffers are placed");
+    HEC_EACH (op, hec_ops_below(module)) {
+        if (hec_op_is(op, HEC_OP_FUNC_CALL)) {
+            hec_ir_error(op, "calls have to be inlined before buffers are placed");
             sound = false;
-        } else if (hec_choose_kernel(ops.op[k]).kernel) {
-            hec_ir_error(ops.op[k], "must be a call of its kernel: run select-kernels first");
+        } else if (hec_choose_kernel(op).kernel) {
+            hec_ir_error(op, "must be a call of its kernel: run select-kernels first");
             sound = false;
         }
     }
-    free(ops.op);
     return sound;
 }
 

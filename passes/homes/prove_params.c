@@ -181,11 +181,9 @@ static void check_use(struct params *p, MlirOperation op) {
 }
 
 static void check_uses(struct params *p) {
-    const struct hec_ops ops = hec_ops_below(p->module);
     hec_symbols_hold(p->module);
-    for (int k = 0; k < ops.count; k++) check_use(p, ops.op[k]);
+    HEC_EACH (op, hec_ops_below(p->module)) check_use(p, op);
     hec_symbols_release();
-    free(ops.op);
 }
 
 bool hec_prove_params(MlirOperation module) {

@@ -2,8 +2,6 @@
 #include "ir/accessors.h"
 #include "passes/homes/homes.h"
 
-#include <stdlib.h>
-
 // %c = moe.copy(%v) before `before`; the user's operand reads %c.
 static void insert_copy(const struct hec_repair *repair) {
     const MlirValue value = hec_operand(repair->user, repair->index);
@@ -17,23 +15,19 @@ static void insert_copy(const struct hec_repair *repair) {
 // The stashed value lies in a row of another slot already: its fetches read that row.
 static void read_alias(MlirOperation module, const struct hec_repair *repair) {
     const MlirStringRef old = hec_any_slot(repair->user);
-    struct hec_ops ops = hec_ops_below(module);
-    for (int k = 0; k < ops.count; k++) {
-        if (!hec_op_is(ops.op[k], HEC_OP_fetch) ||
-            !mlirStringRefEqual(hec_any_slot(ops.op[k]), old))
-            continue;
-        struct hec_builder b = hec_builder_before(ops.op[k]);
+    HEC_EACH_OF (op, hec_ops_below(module), HEC_OP_fetch) {
+        if (!mlirStringRefEqual(hec_any_slot(op), old)) continue;
+        struct hec_builder b = hec_builder_before(op);
         b.at = hec_loc_strip(b.at);
         const MlirValue layer = hec_build_index(&b, repair->home.at);
-        b.at = mlirOperationGetLocation(ops.op[k]);
-        const MlirValue value = hec_fetch_value(ops.op[k]);
+        b.at = mlirOperationGetLocation(op);
+        const MlirValue value = hec_fetch_value(op);
         const MlirNamedAttribute slot = hec_attr_symbol(b.context, "slot", repair->home.symbol);
         const MlirValue fetch =
             hec_build_value(&b, HEC_OP_fetch, 1, &layer, mlirValueGetType(value), 1, &slot);
         mlirValueReplaceAllUsesOfWith(value, fetch);
-        mlirOperationDestroy(ops.op[k]);
+        mlirOperationDestroy(op);
     }
-    free(ops.op);
     mlirOperationDestroy(hec_find_symbol(module, old));
     mlirOperationDestroy(repair->user);
 }

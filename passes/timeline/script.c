@@ -2,7 +2,6 @@
 #include "passes/timeline/script.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ir/accessors.h"
@@ -267,8 +266,7 @@ static bool is_index(struct writer *w, MlirOperation op) {
 }
 
 static void write_block(struct writer *w, MlirBlock block) {
-    for (MlirOperation op = mlirBlockGetFirstOperation(block); op.ptr;
-         op = mlirOperationGetNextInBlock(op)) {
+    HEC_EACH_IN (op, block) {
         if (hec_op_is(op, HEC_OP_FOR)) {
             write_loop(w, op);
         } else if (!is_index(w, op) && !add_movement(w, op)) {
@@ -292,14 +290,11 @@ static void write_func(struct writer *w, const char *name, bool back) {
 enum { OPTIMIZER_PASSES = 8, STATE_READS = 2, STATE_WRITES = 2 };
 
 static void find_dense(struct writer *w) {
-    const struct hec_ops ops = hec_ops_in(hec_module_body(w->module));
-    for (int k = 0; k < ops.count; k++) {
-        const MlirOperation op = ops.op[k];
-        if (!hec_op_is(op, HEC_OP_param) || hec_any_has_set(op)) continue;
+    HEC_EACH_OF (op, hec_ops_in(hec_module_body(w->module)), HEC_OP_param) {
+        if (hec_any_has_set(op)) continue;
         const int64_t layers = hec_any_layers(op);
         w->script->dense_bytes += (layers > 0 ? layers : 1) * hec_type_bytes(hec_any_type(op));
     }
-    free(ops.op);
 }
 
 double hec_optimizer_us(const struct hec_machine *machine, double bytes) {
