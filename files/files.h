@@ -39,7 +39,8 @@ bool hf_is_own(const char *path);
 
 // ---- replacing a file
 
-// A file on its way: written under another name, `path`.hecate-partial, so that what is there is as it was, or whole.
+// A file on its way: written under another name, `path`.hecate-partial, so that an existing file is unchanged, or
+// whole.
 struct hf_replacement {
     FILE *file; // To be written.
     char temporary[PATH_MAX], target[PATH_MAX];
@@ -50,14 +51,14 @@ struct hf_replacement {
 // a run writes there, others fail. False: `*why` says in words why not.
 bool hf_replace_begin(struct hf_replacement *replacement, const char *path, const char **why);
 
-// Syncs and renames, or drops what is there when it is not `written`, for the reason in errno. Closes the file. False:
+// Syncs and renames the file, or drops it when it is not `written`, for the reason in errno. Closes the file. False:
 // `*why`; the file that was to be replaced is as it was, unless only its folder could not be synced.
 bool hf_replace_end(struct hf_replacement *replacement, bool written, const char **why);
 
 // Tries whether hf_replace_begin would do, and leaves nothing behind.
 bool hf_can_replace(const char *path, const char **why);
 
-// Makes durable what was made, renamed or removed in a folder. False: errno.
+// Makes changes of a folder durable: files that were made, renamed or removed. False: errno.
 bool hf_sync_folder(const char *path);
 
 // Removes a folder that holds no folders, if it is there. Files that cannot be removed stay. False: errno.

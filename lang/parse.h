@@ -5,7 +5,7 @@
 #include "lang/base/str.h"
 #include "lang/tree.h"
 
-// Parses the whole of `source`. Always returns a tree: of what could be understood, when errors
+// Parses the whole of `source`. Always returns a tree: of the parts that could be understood, when errors
 // were reported. It lives in `arena`, its names in `names`.
 struct hec_tree *hec_parse(const struct hec_source *source, struct hec_arena *arena,
                            struct hec_names *names, struct hec_diag *diag);

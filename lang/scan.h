@@ -8,7 +8,7 @@
 #include "lang/base/str.h"
 #include "lang/tree.h"
 
-// One token with what it means.
+// One token with its value.
 struct hec_token {
     int kind;
     const char *text; // Name, literal as written, string's content.

@@ -18,7 +18,7 @@ struct hec_step {
     const struct hec_pass *pass;
     struct hec_pass_options options;
     const char *text;  // As written: "select-kernels(sums=apart)".
-    const char *stage; // Name of what it leaves: the pass, "simplify-2" for its second use.
+    const char *stage; // Name of the stage after it: the pass, "simplify-2" for its second use.
     double seconds;    // Seconds of the last run, without verification; 0 when it did not run.
     bool idle;         // In the last run the pass did not apply to the module.
 };
@@ -74,7 +74,7 @@ bool hec_explain_memory(MlirOperation module, FILE *out);
 
 // Bytes of replicas on a device; 0 where experts stay.
 int64_t hec_replicas_of(MlirOperation module);
-// Prints what a device holds when experts move, beside expert parallelism; nothing where they stay.
+// Prints the memory of a device when experts move, beside expert parallelism; nothing where they stay.
 void hec_explain_replicas(MlirOperation module, FILE *out);
 
 // ---- explain_plan.c, explain_comm.c

@@ -6,7 +6,7 @@
 //    "sets": {"sparse": {"layers": 12, "experts": 64, "owner": [[0, 0, ...], ...],
 //                        "forecast": [[[...], ...], ...]}}}
 //
-// Behind these it says what it was made for (plan_origin.h); and where --autotune has chosen settings of section
+// Behind these stands its origin (plan_origin.h); and where --autotune has chosen settings of section
 // parallel, which ones, the time of a step with it, and the other candidates:
 //
 //    "settings": {"parallel.microbatch": "16", ...},
@@ -14,7 +14,8 @@
 //
 // Where --measure has run candidates, it lists their cluster and times; one that could not be run says why:
 //
-//    "measured": {"step_us": 8320, "machine": "n0", "launch": "mpirun -n 8", "route": "zipf:1.2", "rounds": 5, "steps": 15, "left_out": 5,
+//    "measured": {"step_us": 8320, "machine": "n0", "launch": "mpirun -n 8", "route": "zipf:1.2", "rounds": 5, "steps":
+// 15, "left_out": 5,
 //                 "others": [{"step_us": 12900, "settings": {}}, {"failed": "...", "settings": {...}}]}
 //
 // owner is [layers][experts], forecast [layers][ranks][experts]; both may be missing, as in the module.
@@ -27,7 +28,7 @@
 #include "passes/base/movement.h"
 
 // Sets hecate.movement and the sets' owner and forecast from the file that the module's hecate.plan
-// names. The file is not trusted: false after a report that names what is wrong with it.
+// names. The file is not trusted: false after a report that names its fault.
 bool hec_plan_read(MlirOperation module);
 
 enum { HEC_PLAN_TUNED = 9 };

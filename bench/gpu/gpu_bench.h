@@ -42,7 +42,7 @@ int32_t *gpu_draw(int64_t count, int32_t below);
 int32_t *gpu_starts(int64_t count, int64_t each);
 void gpu_free_all(void);
 
-// A case: `launch` asks for the kernel once. One of `bytes` and `flops` says what it is measured by: the copy bandwidth
+// A case: `launch` asks for the kernel once. One of `bytes` and `flops` is its measure: the copy bandwidth
 // or the peak of GEMMs. The other is 0.
 struct gpu_case {
     const char *name;
@@ -51,7 +51,7 @@ struct gpu_case {
     const void *arguments;
     double bytes, flops;
 };
-// Prints a line: the median of the runs, and the share of what was measured.
+// Prints a line: the median of the runs, and its share of the measured peak.
 void gpu_time(const struct gpu_bench *bench, const struct gpu_case *of);
 bool gpu_wants(const struct gpu_bench *bench, const char *name);
 

@@ -10,8 +10,8 @@
 struct hec_command {
     struct hec_arena *arena;
     const char *below_mpicc; // The compiler that mpicc is to call, or NULL.
-    const char *
-        said; // The file that what it writes goes to, and it reads nothing; NULL: both are hecatec's own.
+    const char
+        *said; // Its output goes to this file, and it reads nothing; NULL: both are hecatec's own.
     bool spreads;     // It starts processes on other machines, too: their TMPDIR is the user's.
     unsigned seconds; // It may take so long; 0: as long as it likes.
     HEC_VEC(char *) word;

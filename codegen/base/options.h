@@ -1,4 +1,4 @@
-// The command line of hecatec: one table says what each option is called, takes and does.
+// The command line of hecatec: one table has the name, value and effect of each option.
 #ifndef HECATE_CODEGEN_BASE_OPTIONS_H
 #define HECATE_CODEGEN_BASE_OPTIONS_H
 

@@ -18,7 +18,7 @@ void hec_output_guard(void);
 //
 // child_begin, before the fork, makes a folder for its temporary files and holds signals back; returns the folder,
 // in place until child_end, or NULL after a complaint. Behind the fork both sides call child, with the group or, in the
-// new process, with 0; `seconds` is what the program may take, 0: as long as it likes. child_end, when the program has
+// new process, with 0; `seconds` limits the program's time, 0: no limit. child_end, when the program has
 // ended, removes the folder and all in it, and returns unless a signal came: false where the program took too long.
 const char *hec_output_child_begin(void);
 void hec_output_child(pid_t child, unsigned seconds);

@@ -77,7 +77,7 @@ struct hec_emitter {
     struct hec_function *function;
     struct hec_writer functions; // Finished ones, callees first.
     struct hec_writer device; // Kernels, for targets whose tensors lie in the memory of a device.
-    struct hec_writer launchers; // Declarations of what the host calls of them.
+    struct hec_writer launchers; // Declarations of the functions that the host calls.
 };
 
 #define HEC_TEXT(e, ...) hec_arena_format(&(e)->arena, __VA_ARGS__)

@@ -20,7 +20,7 @@ const char *hec_elementwise_text(struct hec_emitter *e, MlirOperation op,
                                  const struct hec_elements *at);
 
 // The statements of a region. Where one is enough it is returned; else they are appended to `body`, behind
-// constants for what is used more than once, and the result is NULL. Names are those of the current function.
+// constants for values that are used more than once, and the result is NULL. Names are those of the current function.
 const char *hec_region_text(struct hec_emitter *e, const struct hec_fused *of,
                             const struct hec_elements *at, struct hec_writer *body);
 

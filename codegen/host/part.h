@@ -5,7 +5,7 @@
 #include "codegen/host/nest.h"
 #include "ir/ops/parts.h"
 
-// The loops over part `index`, or over what it is broadcast to.
+// The loops over part `index`, or over the tensor that it is broadcast to.
 struct hec_nest hec_part_nest(const struct hec_parts *parts, int index);
 
 // The position of the current element in the whole: "r * A + 128 + j".

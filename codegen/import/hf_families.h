@@ -19,7 +19,7 @@ struct hec_hf_family {
     const char *dense_width; // NULL: intermediate_size.
     enum hec_hf_norm norm;
     const char *norm_flag; // A key: whether there are such norms. NULL: there are.
-    const char *bias;      // A key: whether what makes queries, keys and values has biases.
+    const char *bias;      // A key: whether the GEMMs of queries, keys and values have biases.
     bool bias_out;         // With it the GEMM behind attention has one, too.
     bool window_by_flag;   // A window counts where use_sliding_window says so.
     // Which layers have the window: all; those that layer_types names, or from max_window_layers on; or those that are
@@ -29,7 +29,7 @@ struct hec_hf_family {
         renormalized; // Always the weights of the chosen experts; otherwise as norm_topk_prob says.
     bool aux;         // The loss that output_router_logits asks for.
     bool sigmoid;     // With a selection bias, unless
-    bool on_input;    // weights multiply what experts get; then there is one shared expert.
+    bool on_input;    // weights multiply the experts' input; then there is one shared expert.
     bool shared_gate;
     bool local; // Attention (hf_local.c).
     bool latent;

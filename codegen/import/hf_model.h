@@ -58,7 +58,7 @@ struct hec_hf_model {
     bool shared_gate;
     bool sigmoid; // Scores; else softmax.
     bool select_bias;
-    bool on_input;     // Weights multiply what experts get.
+    bool on_input;     // Weights multiply the experts' input.
     bool renormalized; // The weights of the chosen experts.
     int64_t expert_groups, topk_groups;
     double scale, jitter, aux;

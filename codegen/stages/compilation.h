@@ -10,7 +10,7 @@
 #include "passes/pipeline.h"
 
 // Stages in their order. Those of passes have the passes' names and lie between graph and c: stage
-// STAGE_PASS + i is what step i of the pipeline leaves.
+// STAGE_PASS + i is the state after step i of the pipeline.
 enum hec_stage { STAGE_PARSE, STAGE_CHECK, STAGE_GRAPH, STAGE_PASS, STAGE_C = 1000, STAGE_PROGRAM };
 
 struct hec_compilation {
@@ -33,7 +33,7 @@ struct hec_compilation {
 
 // The clock that `started` is a time of: seconds.
 double hec_driver_now(void);
-// Says how long what just ended took, when asked.
+// Prints the time of the stage that just ended, when asked.
 void hec_driver_lap(struct hec_compilation *c, const char *what);
 // Prints the errors so far; whether there are any.
 bool hec_driver_failed(struct hec_compilation *c);

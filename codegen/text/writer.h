@@ -28,7 +28,7 @@ void hec_open(struct hec_writer *w, const char *format, ...) __attribute__((form
 void hec_close(struct hec_writer *w, const char *text);
 
 // Writes `// text`, cut with "..." where it would not fit. Bytes that are no printable ASCII or
-// UTF-8, and backslashes at the end, are left out: a comment ends with its line whatever it says.
+// UTF-8, and backslashes at the end, are left out: a comment ends with its line for any text.
 void hec_comment(struct hec_writer *w, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -27,7 +27,7 @@ struct hec_measurement {
     int rounds;
 };
 
-// Whether what starts the ranks of programs does so: before a search is made for nothing. False after a complaint.
+// Whether the launcher can start ranks, asked before a search is made for nothing. False after a complaint.
 bool hec_measure_begin(struct hec_compilation *c, const struct hec_step_score *of,
                        struct hec_measurement *m);
 

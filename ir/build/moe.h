@@ -4,7 +4,7 @@
 
 #include "ir/build/scope.h"
 
-// Builds what a moe's unit computes from `x`, with what this layer adds to the sums.
+// Builds the computation of a moe's unit on `x`, and adds this layer's terms to the sums.
 struct hec_called hec_build_moe(struct hec_scope *scope, const struct hec_moe *moe, MlirValue x);
 
 #endif

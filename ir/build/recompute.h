@@ -4,7 +4,7 @@
 
 #include "ir/build/scope.h"
 
-// Writes what parallel.recompute says of the unit's block, if it does, into hecate.recompute, by the name of its
+// Writes the word of parallel.recompute for the unit's block, if it has one, into hecate.recompute, by the name of its
 // function.
 void hec_build_recompute(struct hec_build *build, const struct hec_unit *unit, MlirOperation func);
 

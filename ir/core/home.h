@@ -40,7 +40,7 @@ MlirAttribute hec_home_attribute(MlirContext context, const struct hec_home *hom
 // The home of a result, of an argument of a function or of what a loop carries. The symbol borrows from
 // the attribute. False when it has none, or one that hec_home_verify would refuse.
 bool hec_home_of(MlirValue value, struct hec_home *home);
-// Whether the operation that makes `value` adds to what lies at its home, as `adds` says.
+// Whether the operation that makes `value` adds to the value at its home, as `adds` says.
 bool hec_home_adds(MlirValue value);
 bool hec_home_equal(const struct hec_home *a, const struct hec_home *b);
 

@@ -211,7 +211,8 @@ int hec_rows_attr(MlirAttribute set, MlirNamedAttribute *attribute);
 // `op` works on the rows that it reads, unless it says whose, or reads none. Builders and inline see to it.
 void hec_rows_inherit(MlirOperation op);
 void hec_rows_forget(MlirOperation op);
-// That whatever reads rows says whose, each says what it reads, and slots what they keep. Reports faults.
+// Checks rows_of: readers of rows have it, it is that of their operands, and slots have that of their values. Reports
+// faults.
 bool hec_rows_verify(MlirOperation op);
 
 static inline MlirValue hec_operand(MlirOperation op, int index) {

@@ -32,7 +32,7 @@ MlirLocation mlirLocationNameGetChildLoc(MlirLocation location);
 MlirLocation mlirValueGetLocation(MlirValue value);
 bool mlirOperationIsBeforeInBlock(MlirOperation operation, MlirOperation other);
 void mlirOperationSetLocation(MlirOperation operation, MlirLocation location);
-// Does nothing: values have numbers in what is printed.
+// Does nothing: printed values have numbers.
 void mlirOpPrintingFlagsPrintNameLocAsPrefix(MlirOpPrintingFlags flags);
 
 #ifdef __cplusplus

@@ -9,7 +9,7 @@
 MlirOperation hec_build_fused(struct hec_builder *b, int inputs, const MlirValue *input,
                               int outputs, const MlirType *type, MlirBlock *body);
 
-// A region of elementwise operations and what goes in and out of it: of a moe.fused, or the epilogue of an
+// A region of elementwise operations with its inputs and results: of a moe.fused, or the epilogue of an
 // hk.call, whose first input is the call's first result.
 struct hec_fused {
     MlirBlock body; // Null: `op` is neither.
@@ -17,7 +17,7 @@ struct hec_fused {
     MlirValue input[HEC_FUSED_VALUES], output[HEC_FUSED_VALUES];
 };
 struct hec_fused hec_fused_of(MlirOperation op);
-// Reports what is wrong with it.
+// Reports its faults.
 bool hec_fused_verify(MlirOperation op, const struct hec_fused *fused);
 
 // ---- epilogues (epilogue.c)

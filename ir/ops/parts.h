@@ -17,7 +17,7 @@ struct hec_parts {
     } part[HEC_PARTS_MAX];
 };
 
-// Takes `op`, one of the three, apart, or reports what is wrong at it and returns false.
+// Takes `op`, one of the three, apart, or reports a fault at it and returns false.
 bool hec_parts_of(MlirOperation op, struct hec_parts *parts);
 
 #endif

@@ -26,14 +26,14 @@ struct hec_type_text {
 };
 struct hec_type_text hec_type_text(MlirType type);
 
-// ---- checks: each reports what is wrong at `op` and returns false
+// ---- checks: each reports a fault at `op` and returns false
 
 bool hec_expect(MlirOperation op, const char *what, MlirValue value, const struct hec_tensor *want);
 bool hec_expect_real(MlirOperation op, const char *what, MlirValue value);
 bool hec_expect_rank(MlirOperation op, const char *what, const struct hec_tensor *t, int least);
 // An integer attribute of at least `least`.
 bool hec_expect_int(MlirOperation op, const char *key, int64_t least);
-// `size` is what token ids index: at least hecate.vocabulary, where the module says it.
+// `size` is the dimension that token ids index: at least hecate.vocabulary, where the module says it.
 bool hec_expect_ids(MlirOperation op, const char *what, int64_t size);
 
 // The attribute group, where there is one: at least one sequence.
@@ -42,7 +42,8 @@ bool hec_check_group(MlirOperation op);
 // The attributes capacity, drop and group, of moe.limit, fssdp.drop and moe.experts.
 bool hec_check_capacity(MlirOperation op);
 
-// The operands pair [rows] and slot [tokens.., picks] of what moves rows by a route (family routed); gives their types.
+// The operands pair [rows] and slot [tokens.., picks] of an operation that moves rows by a route (family routed); gives
+// their types.
 bool hec_check_route(MlirOperation op, struct hec_tensor *pair, struct hec_tensor *slot);
 
 // ---- gradient rules

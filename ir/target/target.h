@@ -35,7 +35,7 @@ const struct hec_target *hec_target_find(MlirStringRef text);
 // that exists, which the verifier checks. For an operation outside of modules: cpu.
 const struct hec_target *hec_target_of(MlirOperation op);
 
-// Checks that the module's target exists and can do what the module's settings ask for; reports what not.
+// Checks that the module's target exists and can do what the module's settings ask for; reports the ones that it lacks.
 bool hec_target_verify(MlirOperation module);
 
 #endif

@@ -1,6 +1,6 @@
 // avx512: the instructions of AVX-512 beyond arithmetic on vector types: each function is one of them.
 //
-// In test builds with HECATE_WIDE it is plain C that computes what the instruction's documentation
+// In test builds with HECATE_WIDE it is plain C that computes as the instruction's documentation
 // says (HK_WIDE): the AVX-512 variants are then compiled for AVX2, their vectors still 64 bytes wide,
 // so that their logic runs, and under sanitizers, on processors without AVX-512.
 #ifndef HECATE_KERNELS_CPU_AVX512_H

@@ -35,7 +35,7 @@ struct hk_blocking {
 // bounds or for another instruction set ends the process with exit code 2 and a message naming it.
 const struct hk_blocking *hk_blocking(void);
 
-// Uses `table`, HK_PRECISIONS entries that outlive it, from now on; for who measures.
+// Uses `table`, HK_PRECISIONS entries that outlive it, from now on; for measurements.
 void hk_blocking_use(const struct hk_blocking *table);
 
 // The default, and the file. Reading complains to standard error and returns false.

@@ -2,7 +2,7 @@
 #ifndef HECATE_KERNELS_CPU_ISA_H
 #define HECATE_KERNELS_CPU_ISA_H
 
-// Each has what those before it have. avx512bf16 differs from avx512 only in the bf16 GEMMs.
+// Each includes those before it. avx512bf16 differs from avx512 only in the bf16 GEMMs.
 enum hk_isa { HK_ISA_PORTABLE, HK_ISA_AVX2, HK_ISA_AVX512, HK_ISA_AVX512BF16 };
 
 // The best that this build and this processor have.

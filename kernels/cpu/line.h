@@ -1,4 +1,4 @@
-// line: which line of the model a program's calls of kernels are of, for whoever observes them (observe.h). Else it
+// line: which line of the model a program's calls of kernels are of, for observers (observe.h). Else it
 // is one branch. Emitted programs call it.
 #ifndef HECATE_KERNELS_CPU_LINE_H
 #define HECATE_KERNELS_CPU_LINE_H

@@ -1,4 +1,4 @@
-// observe: who wants to know what the kernels do. A public kernel reports every call: its name, its
+// observe: observers of kernels. A public kernel reports every call: its name, its
 // sizes, its cost, and its time. Without an observer that is one branch.
 #ifndef HECATE_KERNELS_CPU_OBSERVE_H
 #define HECATE_KERNELS_CPU_OBSERVE_H

@@ -1,5 +1,5 @@
 // pair: two bf16 side by side as operand, for processors that multiply such pairs and add both products;
-// and what turns floats and weights into pairs. Only operand.h includes it.
+// and functions that turn floats and weights into pairs. Only operand.h includes it.
 #ifndef HECATE_KERNELS_CPU_PAIR_H
 #define HECATE_KERNELS_CPU_PAIR_H
 

@@ -149,7 +149,7 @@ static __attribute__((noinline)) void tile_write_part(const struct tile *t, cons
     }
 }
 
-// To store a sum is to add it to 0, so that what is stored is never -0.
+// To store a sum is to add it to 0, so that -0 is never stored.
 HK_INLINE void tile_write(const struct tile *t, real *out, vec sum[tile_rows][tile_vectors],
                           int rows, int vectors) {
     const int64_t out_row = t->out_row;

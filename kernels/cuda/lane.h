@@ -1,7 +1,7 @@
 // lane: where a CUDA kernel runs. A lane's kernels run one after another on its stream; lanes run side by side.
 // Plain C: emitted programs and their runtime include it without CUDA's headers.
 //
-// Launchers (`hkc_NAME` for the kernel `hk_NAME`) take a lane first and then what the CPU's kernel takes. They
+// Launchers (`hkc_NAME` for the kernel `hk_NAME`) take a lane first and then the CPU kernel's arguments. They
 // return nothing and never wait. All pointers they are given can be read and written by the device, also those to
 // tables and to single numbers. The first launch that fails leaves its error in the lane, later ones do nothing:
 // a program looks once a step.

@@ -1,6 +1,6 @@
 // library: dense GEMMs by NVIDIA's cuBLASLt, in place of the own ones (cuda/products.h) where a table says so.
 //
-// The own ones are the default: a row has the same bits whatever the other rows. A library chooses by shape; for one
+// The own ones are the default: a row has the same bits for any other rows. A library chooses by shape; for one
 // shape, on one kind of device and in one version, it gives the same bits every time (cuBLAS's documentation), since no
 // way of adding is allowed whose order is open. fp32 is fp32: no TF32.
 #ifndef HECATE_KERNELS_CUDA_LIBRARY_H
@@ -42,8 +42,8 @@ struct hkc_library {
 
 enum { HKC_LIBRARY_WORKSPACE = 32 << 20 }; // Device memory that an open library has.
 
-// Opens cuBLASLt for the lane, with the table at `path` (choices.h); NULL: it computes whatever it can. The lane has it
-// from then on, and the caller closes it. False: `why` says what was wrong.
+// Opens cuBLASLt for the lane, with the table at `path` (choices.h); NULL: it computes all that it can. The lane has it
+// from then on, and the caller closes it. False: `why` gives the reason.
 bool hkc_library_open(struct hkc_lane *lane, const char *path, char *why, size_t why_bytes);
 
 // Its name and version, such as "cuBLASLt 13.0.2". Needs no device.

@@ -10,7 +10,7 @@ namespace hkc {
 
 constexpr size_t LOG_SUM_EXP_SHARED = 64 * sizeof(float);
 
-// log sum exp(row[v] * factor), of WIDE_THREADS threads: each sums exp(x - its own maximum) of what it reads; then all
+// log sum exp(row[v] * factor), of WIDE_THREADS threads: each sums exp(x - its own maximum) of its elements; then all
 // are brought to one maximum. All of them get it. `numbers` [64], shared.
 template <class T, int W>
 HKC_DEVICE float block_log_sum_exp(const T *row, int64_t vocabulary, float factor, float *numbers) {

@@ -4,7 +4,7 @@
 // through shared memory in steps of LINE bytes along the contracted index, STAGES of them under way.
 // Blocks stay and take one tile after another from a list that all of them walk alike; where experts'
 // rows begin is read on the device. Every element is one sum in ascending order of the contracted
-// index, so neither the size of a tile nor who computes it changes a bit.
+// index, so neither the size of a tile nor the thread that computes it changes a bit.
 //
 // The work between shared memory and registers depends on the type of the values:
 // product_ffma.h for float, product_mma.h for bf16.
@@ -21,7 +21,7 @@ using hkc::is_wide;
 
 constexpr int HEIGHT = 128;
 
-// A unit is what multiplies: a struct with
+// A unit multiplies: a struct with
 //   EXISTS               on the architecture that is compiled for
 //   value                a value of an operand in memory
 //   WIDTH                columns of a tile
@@ -30,7 +30,8 @@ constexpr int HEIGHT = 128;
 //   STAGES               steps under way
 //   UNDER_WAY            steps whose sums may still go on when the next one's are asked for. Where a multiprocessor
 //                        holds one block, one step keeps tensor cores busy while the block waits for operands
-//   TERMS                the most terms of a gradient of weights that are one sum. Longer ones are sums of so many, each added to
+//   TERMS                the most terms of a gradient of weights that are one sum. Longer ones are sums of so many,
+// each added to
 //                        what is in memory: reading and writing a tile takes the time of 1,000 terms
 //   place<M>(line, piece)  where a piece of 16 bytes lies in an operand's shared memory. K_MAJOR lines are rows or
 //                        columns of the result, MN_MAJOR lines are terms. Lines that THREADS pieces apart are
@@ -38,8 +39,10 @@ constexpr int HEIGHT = 128;
 //   sums<LEFT, RIGHT, H>  the sums of a tile of H rows, each thread's in its registers: zero(); add(left, right),
 //                        which may go on until finish<N>() returns, the last N of them longer; store(out) of a
 //                        result or, with RIGHT == MN_MAJOR, of pairs.
-//                        APART: pieces of a MN_MAJOR line from a column of one matrix to that of the other, where a tile has
-//                        both; as many as leave both columns to one thread. Neighbouring threads read neighbouring pieces:
+//                        APART: pieces of a MN_MAJOR line from a column of one matrix to that of the other, where a
+// tile has
+//                        both; as many as leave both columns to one thread. Neighbouring threads read neighbouring
+// pieces:
 //                        with 8 of them in a row, 128 bytes, a read takes no more transactions than from one matrix.
 // See product_ffma.h for float, product_mma.h and product_wgmma.h for bf16.
 
@@ -149,7 +152,7 @@ template <class T> struct result {
     bool add, wide;
 };
 
-// Writes COUNT times N neighbours of a row, `apart` columns apart, or adds them to what is there; value[i * STEP] is
+// Writes COUNT times N neighbours of a row, `apart` columns apart, or adds them to the values there; value[i * STEP] is
 // the first of the i-th ones. Values in memory are read at once: one wait for memory, not COUNT.
 template <int N, int COUNT, int STEP, class T>
 HKC_DEVICE void write(const result<T> &out, int row, int column, int apart, const float *value) {

@@ -77,7 +77,7 @@ HKC_DEVICE hkc_vector<float, W> vector_at(const T *x, int64_t n, int64_t i, int6
     return hkc_floats(((const hkc_vector<T, W> *)(x + i * n))[j]);
 }
 
-// A matrix as what is summed.
+// A matrix whose elements are summed.
 template <class T> struct elements {
     const T *x;
     int64_t n;

@@ -5,7 +5,7 @@
 
 #include "kernels/router/router.h"
 
-// Groups are `group` sequences each, the last one what is left; group 0: all sequences are one.
+// Groups are `group` sequences each, the last one may have fewer; group 0: all sequences are one.
 //
 //   fractions [sequences, experts] choices of the expert / all choices, in the sequence's group; 0 without choices
 //   running   NULL, or [experts]: a group counts the choices of the groups before it, too, and those of

@@ -1,4 +1,4 @@
-// linear_cross_entropy: the loss of a language model straight from what its head multiplies. Logits are there for a
+// linear_cross_entropy: the loss of a language model straight from the input of its head. Logits are there for a
 // block of tokens at a time, never of all tokens.
 #ifndef HECATE_KERNELS_LINEAR_CROSS_ENTROPY_H
 #define HECATE_KERNELS_LINEAR_CROSS_ENTROPY_H
@@ -33,7 +33,7 @@ void hk_linear_cross_entropy_f64(double *loss, double *lse, double *block, const
                                  const double *w, enum hk_layout layout, const int32_t *targets,
                                  const double *scale, struct hk_head_dims dims,
                                  const struct hk_tokens *only);
-// The GEMM rounds what it reads, as hk_matmul_nn_bf16 does; the rest is float.
+// The GEMM rounds its operands, as hk_matmul_nn_bf16 does; the rest is float.
 void hk_linear_cross_entropy_bf16(float *loss, float *lse, float *block, const float *x,
                                   const hk_bf16 *w, enum hk_layout layout, const int32_t *targets,
                                   const float *scale, struct hk_head_dims dims,

@@ -2,7 +2,7 @@
 //
 // A is [m, k], C is [m, n], both row major; B is [k, n] in `layout`. Every element is one sum in
 // ascending order of the contracted index, cut into fixed blocks whose sums are then added in
-// order: a row of the result has the same bits whatever the other rows and however many.
+// order: a row of the result has the same bits for any other rows, however many.
 #ifndef HECATE_KERNELS_MATMUL_H
 #define HECATE_KERNELS_MATMUL_H
 

@@ -12,7 +12,7 @@
 struct hk_muon_rule {
     double lr;
     double momentum;   // The share of it that stays.
-    double norm_eps;   // Added to the norm that what becomes orthogonal is divided by.
+    double norm_eps;   // Added to the norm by which the matrix is divided.
     double decay;      // Decoupled: values shrink by lr * decay.
     double grad_scale; // Multiplies every gradient first: clipping, averaging.
     // NULL, or numbers known only when the kernel runs: gradients are scaled by its scale, too, and where it has

@@ -1,5 +1,5 @@
 // Philox4x32-10: a counter-based generator. The same key and counter give the same four words
-// everywhere, so a random number depends on what it is for and never on rank, owner or order.
+// everywhere, so a random number depends on its purpose and never on rank, owner or order.
 //
 // Source: Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3" (SC11),
 // section 4.3.

@@ -43,12 +43,12 @@ struct hk_router_rule {
 
 //   logits   [tokens, experts]
 //   bias     [experts], added to the scores for the choice only, or NULL
-//   forced   [tokens, topk], or NULL: the experts that each token goes to whatever its scores, all
+//   forced   [tokens, topk], or NULL: the experts that each token goes to for any scores, all
 //            different; weights follow from their scores by the rule. They are checked by nobody
 //   record   [tokens, topk], or NULL: gets a copy of ids
 //   scores   [tokens, experts]  of the logits, by the rule
 //   ids      [tokens, topk]     the forced, or the chosen, best first, ties to the lower index; NaN counts as the
-//                               worst, so that ids are valid whatever the logits
+//                               worst, so that ids are valid for any logits
 //   weights  [tokens, topk]
 //   loads    [experts]          how often each expert stands in ids
 void hk_router_f32(float *scores, float *weights, int32_t *ids, int32_t *loads, const float *logits,

@@ -29,7 +29,7 @@ struct side {
     const real *at;
     int64_t row, width;
     struct left left;
-    real *room;  // For what left_rows makes of them.
+    real *room;  // For the results of left_rows.
     real *panel; // pack_rows, by HK_PANEL columns.
 };
 
@@ -481,7 +481,7 @@ static void grad_of_group(const struct arrays *a, const struct hk_sdpa_dims *d, 
 
 enum { blocks_max = 4096 }; // Blocks of queries, whose turns can be told.
 
-// Few groups: threads share them. Turns are handed out in ascending order, so that whoever waits
+// Few groups: threads share them. Turns are handed out in ascending order, so that a thread that waits
 // waits for one that has begun.
 static void grad_in_turns(const struct arrays *a, const struct hk_sdpa_dims *d, int64_t span,
                           int64_t turns) {

@@ -332,7 +332,7 @@ static void attend_all(real *out, real *lse, const real *q, const real *k, const
     const int64_t share = d->heads / d->groups, item = queries_of_item(d);
     struct hk_sdpa_dims all = *d; // With the positions before the first query.
     all.positions += d->before;
-    // Dynamic: causal blocks differ in length, and who computes a block does not change it.
+    // Dynamic: causal blocks differ in length, and any thread computes the same block.
 #pragma omp parallel for schedule(dynamic) collapse(3)
     for (int64_t b = 0; b < d->batch; b++) {
         for (int64_t h = 0; h < d->heads; h++) {

@@ -15,7 +15,7 @@ template <class T> struct head_rows {
     int64_t stride, rows, width;
 };
 
-// Queries, keys and what goes with them of batch b and head or group h.
+// Queries, keys and values of batch b and head or group h.
 template <class T>
 HKC_DEVICE head_rows<T> rows_of(const T *all, const hk_sdpa_dims &d, int64_t b, int64_t h,
                                 int64_t heads, int64_t width) {

@@ -1,4 +1,4 @@
-// operand: how sdpa prepares the operands of its GEMMs, beside what cpu/operand.h has.
+// operand: how sdpa prepares the operands of its GEMMs, beside those of cpu/operand.h.
 #ifndef HECATE_KERNELS_SDPA_OPERAND_H
 #define HECATE_KERNELS_SDPA_OPERAND_H
 

@@ -48,7 +48,7 @@ void hk_sdpa_f64(double *out, double *lse, const double *q, const double *k, con
 void hk_sdpa_bf16(float *out, float *lse, const float *q, const float *k, const float *v,
                   const float *sinks, struct hk_sdpa_dims dims);
 
-// Stores dq, dk, dv (shapes of q, k, v). out and lse are what hk_sdpa gave.
+// Stores dq, dk, dv (shapes of q, k, v). out and lse are the results of hk_sdpa.
 void hk_sdpa_grad_f32(float *dq, float *dk, float *dv, const float *dout, const float *q,
                       const float *k, const float *v, const float *out, const float *lse,
                       struct hk_sdpa_dims dims);

@@ -1,4 +1,4 @@
-// Whether the user asks what a tool is. Static: each tool here is one file.
+// Whether the user asks for help. Static: each tool here is one file.
 #ifndef HECATE_KERNELS_TUNE_HELP_H
 #define HECATE_KERNELS_TUNE_HELP_H
 

@@ -30,7 +30,7 @@ struct hec_diag {
     bool muted; // The last report was dropped: its notes go with it.
 };
 
-// Reports one complaint. The message says what is wrong and with which value, starts in lower case
+// Reports one complaint. The message names the fault and the value, starts in lower case
 // and has no full stop. Never exits: the caller recovers. A HEC_NOTE belongs to the complaint
 // before it; with a place in the source it shows it. Returns false, so that a check can end with
 // `return hec_error(...)`.
@@ -47,7 +47,7 @@ void hec_diag_fix(struct hec_diag *diag, const char *replacement);
 // Prints everything reported since the last flush, and how many there were.
 void hec_diag_flush(struct hec_diag *diag);
 
-// Frees what was collected without printing it.
+// Frees the collected complaints without printing them.
 void hec_diag_free(struct hec_diag *diag);
 
 #define HEC_NOWHERE ((struct hec_span){0})

@@ -20,7 +20,7 @@ const char *hec_intern(struct hec_names *names, const char *text, size_t length)
 // The same for NUL-terminated text.
 const char *hec_intern_text(struct hec_names *names, const char *text);
 
-// Returns whichever of `candidates` is close enough to `word` to be what a user meant by it, or
+// Returns whichever of `candidates` is close enough to `word` to be the one that a user meant, or
 // NULL. Deterministic: of equally close ones the first.
 const char *hec_closest(const char *word, const char *const *candidates, int count);
 

@@ -90,13 +90,13 @@ struct hec_checker {
 
 // -- files.c: loading and file-level names
 
-// Loads `path` and what it imports. Errors are reported.
+// Loads `path` and its imports. Errors are reported.
 void hec_load(struct hec_checker *checker, const char *path);
 
 // Whether the file `outer` imports `inner`, itself or through others.
 bool hec_imports(struct hec_checker *checker, const struct hec_source *outer,
                  const struct hec_source *inner);
-// Loads a file of a `cluster` section, which takes the place of what has been loaded before.
+// Loads a file of a `cluster` section, which replaces the ones loaded before.
 void hec_load_cluster(struct hec_checker *checker, const char *path);
 void hec_apply_defines(struct hec_checker *checker);
 struct hec_entry *hec_find_entry(const struct hec_checker *checker, const char *name);

@@ -8,11 +8,11 @@
 // groups freeze, or give to another optimizer, apart from others are no loop.
 void hec_read_groups(struct hec_checker *checker);
 
-// Appends to `text` what groups may match behind `path`, the beginning of paths.
+// Appends to `text` the paths that groups may match behind `path`, the beginning of paths.
 const char *hec_groups_sign(struct hec_checker *checker, const char *path, const char *text);
 
-// Gives the model's parameters what the groups that match them say, and decides which Muon may move: their roles are
-// known. Reports a group that matches none.
+// Gives the model's parameters the values of the groups that match them, and decides which Muon may move: their roles
+// are known. Reports a group that matches none.
 void hec_apply_groups(struct hec_checker *checker);
 
 // Warns of groups that Muon should move where AdamW moves everything.

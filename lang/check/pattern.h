@@ -7,7 +7,7 @@
 
 enum { HEC_PATTERN_MAX = 256 }; // Characters.
 
-// Positions of a pattern that what has been read of a path may have led to.
+// Positions of a pattern that the characters of a path so far may have led to.
 struct hec_states {
     bool at[HEC_PATTERN_MAX + 1];
 };

@@ -19,7 +19,7 @@ void hec_read_setting(struct hec_checker *checker, struct hec_setting_values *va
                       const struct hec_setting_row *row, const struct hec_expr *expr,
                       struct hec_span at);
 
-// Decides what depends on several settings (tokens, microbatch, group) and adds all to the program.
+// Decides values that depend on several settings (tokens, microbatch, group) and adds all to the program.
 void hec_resolve_settings(struct hec_checker *checker, struct hec_setting_values *values);
 
 #endif

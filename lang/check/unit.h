@@ -219,7 +219,7 @@ struct hec_value hec_norm(struct hec_site *site, const struct hec_expr *expr,
 // -- model.c
 
 // Checks the whole of a model without errors, settings included: reports tables that token ids
-// exceed, and warns of attention that sees what is to be predicted.
+// exceed, and warns of attention that sees the tokens to be predicted.
 void hec_check_model(struct hec_checker *checker);
 
 // -- roles.c

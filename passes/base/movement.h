@@ -48,7 +48,7 @@ bool hec_calibrate_find(MlirStringRef name, enum hpl_calibrates *calibrate);
 
 // False when the module has none, or not all of it: then nothing moves.
 bool hec_movement_read(MlirOperation module, struct hpl_movement *movement);
-// Whether the module's hecate.movement, if it has one, is whole and in range; reports what is not.
+// Whether the module's hecate.movement, if it has one, is whole and in range; reports faults.
 bool hec_movement_check(MlirOperation module);
 void hec_movement_write(MlirOperation module, const struct hpl_movement *movement);
 

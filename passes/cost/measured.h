@@ -40,7 +40,7 @@ struct hec_link_rates {
     double inter_bandwidth, inter_latency; // The rates of a node.
 };
 
-// Read the file at `path`. False after a report that names what is wrong with it.
+// Read the file at `path`. False after a report that names its fault.
 bool hec_measured_device(MlirOperation module, const char *path, struct hec_device_times *times);
 bool hec_measured_links(MlirOperation module, const char *path, struct hec_link_rates *rates);
 

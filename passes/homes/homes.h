@@ -6,7 +6,7 @@
 #include "ir/target/target.h"
 #include "passes/homes/live.h"
 
-// `bytes` and what brings them to a multiple of the target's alignment.
+// `bytes` and padding to a multiple of the target's alignment.
 static inline int64_t hec_aligned(const struct hec_target *target, int64_t bytes) {
     return (bytes + target->align_bytes - 1) / target->align_bytes * target->align_bytes;
 }

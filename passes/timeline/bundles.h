@@ -1,8 +1,9 @@
 // Flows in bundles: shared by network.c, bundles.c and rates.c. Private to this folder.
 //
-// A flow's rate is what one of its ports, the one that bounds it, gives each of its flows. Flows that two ports can
-// bound, and the same two, are a bundle. It has one rate, found once for all of them, and its first flow to end is the
-// one that has least left, for any future rates: each has had the same number of bytes since the bundle began.
+// A flow's rate is the part that one of its ports, the one that bounds it, gives each of its flows. Flows that two
+// ports can bound, and the same two, are a bundle. It has one rate, found once for all of them, and its first flow to
+// end is the one that has least left, for any future rates: each has had the same number of bytes since the bundle
+// began.
 //
 // These two ports are the bundle's keys. Flows go through other ports, too; where those can be full they are watched.
 // When one of them bounds flows after all, these get a bundle that has a key there.
@@ -72,7 +73,7 @@ struct hec_network {
     struct hec_flow *flow;
     int32_t flow_count, flow_room;
     struct hec_bundle *bundle;
-    double *rate; // [bundles] what the bundle's rate is going to be; negative: it is being found.
+    double *rate; // [bundles] the bundle's next rate; negative: it is being found.
     int32_t bundle_count, bundle_room;
     struct hec_list vacant, spare; // Places of flows, of bundles.
     struct hec_agenda ends;        // Bundles, by the end of their first flow.

@@ -73,7 +73,7 @@ bool hec_transfer_done(const struct hec_lanes *lanes, int32_t transfer, int32_t 
 // When something happens next; INFINITY: nothing is under way.
 double hec_lanes_next(struct hec_lanes *lanes);
 
-// Lets time pass until `now`: at most what hec_lanes_next said.
+// Lets time pass until `now`: at most that of hec_lanes_next.
 void hec_lanes_pass(struct hec_lanes *lanes, double now);
 
 // A device whose part of a transfer has ended, and the path to that.
@@ -86,7 +86,7 @@ struct hec_woken {
 // function is called.
 const struct hec_woken *hec_lanes_woken(struct hec_lanes *lanes);
 
-// ---- what it was
+// ---- observation
 
 // A device's part of a transfer, from its turn on the lane to its end.
 struct hec_part {

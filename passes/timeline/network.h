@@ -25,7 +25,7 @@ void hec_network_start(struct hec_network *network, double now, const int32_t *p
 // When something happens next if nothing starts before; INFINITY: nothing is under way.
 double hec_network_next(struct hec_network *network);
 
-// Lets time pass until `now`: at most what hec_network_next said.
+// Lets time pass until `now`: at most that of hec_network_next.
 void hec_network_pass(struct hec_network *network, double now);
 
 // The owner of a flow that the last hec_network_pass ended, one at a call; -1:

@@ -12,7 +12,7 @@ bool hec_owners_begin(struct hec_mover *mover, int64_t at);
 // `chunks`: how many move with their states, all layers together. False: the planner refuses.
 bool hec_owners_change(struct hec_mover *mover, int64_t at, double *chunks);
 
-// The transfer of what the last change moves; -1: nothing does.
+// The transfer of the chunks that the last change moves; -1: none.
 int32_t hec_owners_transfer(struct hec_mover *mover);
 
 // The time of the file that an iteration has: where the file ends, they go on where the forecast is full.

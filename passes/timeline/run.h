@@ -16,7 +16,7 @@ struct layer {
     int64_t room[2];
 };
 
-enum { LOOPS = 2 }; // Waves, and in one of them what was overwritten.
+enum { LOOPS = 2 }; // Waves, and in one of them recomputation.
 
 struct loop {
     int begin;
@@ -59,7 +59,7 @@ struct run {
     struct device *device;
     int32_t devices, ended;
     struct hec_agenda ready;               // Devices that can go on, the earliest first.
-    int32_t *sum[2], sums[2], sum_room[2]; // Transfers of a step: sums of what all have.
+    int32_t *sum[2], sums[2], sum_room[2]; // Transfers of a step: dense sums.
     int32_t norm[2], publish[2];
     int32_t *unit
         [2]; // Transfers of an iteration: gathers of dense parameters. [script.units] -1: not there yet.
@@ -121,7 +121,7 @@ void hec_run_meet(struct run *r, int32_t device, const struct hec_action *a);
 // refuses.
 bool hec_run_place(struct run *r, int set);
 
-// Changes owners, if it is time, and waits for what comes with them.
+// Changes owners, if it is time, and waits for their chunks.
 void hec_run_reshard(struct run *r, int32_t device, const struct hec_action *a);
 
 // After the last step: the time of the changes of owners, or of one. False: the planner refuses.

@@ -10,9 +10,9 @@ enum hec_act {
     HEC_ACT_COMPUTE, // us; between HEC_ACT_WAVES and its end: of a full wave, in proportion to rows
     HEC_ACT_PLAN,    // Plans a layer, on the host.
     HEC_ACT_GATHER,  // Starts; `again`: by the plan of this iteration, for backward.
-    HEC_ACT_PREFETCH,    // Plans and starts what the next layer needs, in the first wave.
+    HEC_ACT_PREFETCH,    // Plans the next layer and starts its chunks, in the first wave.
     HEC_ACT_EXCHANGE,    // Counts: waits for those of all.
-    HEC_ACT_CALIBRATE,   // Plans on, and starts what that adds.
+    HEC_ACT_CALIBRATE,   // Plans on, and starts the added chunks.
     HEC_ACT_AWAIT,       // Waits for chunks.
     HEC_ACT_WAVES,       // The body up to its end, once for each wave.
     HEC_ACT_OVERWRITTEN, // Likewise, once for each wave but the last in which it stands.
@@ -22,11 +22,11 @@ enum hec_act {
     HEC_ACT_COLLECT, // Waits for results.
     HEC_ACT_REDUCE,  // Starts gradients of chunks.
     HEC_ACT_RELEASE, // Waits for them.
-    HEC_ACT_DENSE, // Gradients of what all have; bytes. dense = shard: in every iteration, else in the step's last.
+    HEC_ACT_DENSE, // Dense gradients; bytes. dense = shard: in every iteration, else in the step's last.
     HEC_ACT_UNIT,       // dense = shard: starts to gather parameters; bytes.
     HEC_ACT_UNIT_AWAIT, // Waits for them.
     // Behind the last iteration of a step:
-    HEC_ACT_SUMS,    // Waits for the sums of what all have.
+    HEC_ACT_SUMS,    // Waits for the dense sums.
     HEC_ACT_NORM,    // Waits until all ranks know the gradient's norm.
     HEC_ACT_PUBLISH, // dense = states: parts of the parameters to all, and waits for those of others.
     HEC_ACT_RESHARD, // New owners, every so many iterations.

@@ -25,7 +25,7 @@ void hec_streams_start(struct hec_streams *streams, int32_t volley, double begin
 // When something happens next if nothing starts before; INFINITY: nothing is under way.
 double hec_streams_next(const struct hec_streams *streams);
 
-// Lets time pass until `now`: at most what hec_streams_next said.
+// Lets time pass until `now`: at most that of hec_streams_next.
 void hec_streams_pass(struct hec_streams *streams, double now);
 
 // The next device whose streams, and those of its node, of a volley have ended by the time that has passed; *volley

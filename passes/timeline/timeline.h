@@ -14,11 +14,11 @@ enum hec_spent {
     HEC_SPENT_COMPUTE,   // Outside of experts, the optimizer included.
     HEC_SPENT_EXPERTS,   // On rows.
     HEC_SPENT_PLAN,      // Planning, which its host does.
-    HEC_SPENT_COUNTS,    // Waiting for everybody's counts: for whoever comes last, mostly.
+    HEC_SPENT_COUNTS,    // Waiting for everybody's counts: for the last one, mostly.
     HEC_SPENT_ROWS,      // Waiting for rows and results.
     HEC_SPENT_CHUNKS,    // Waiting for parameters.
     HEC_SPENT_GRADIENTS, // Waiting for gradients of chunks.
-    HEC_SPENT_DENSE,     // Waiting for the sums of what all have, and for the step's norm.
+    HEC_SPENT_DENSE,     // Waiting for the dense sums, and for the step's norm.
     HEC_SPENT_STATES,    // Waiting for new owners' chunks with their states.
     HEC_SPENT
 };
@@ -82,8 +82,8 @@ struct hec_timeline_result {
     struct hec_step_time *step; // [steps]
     double
         *carried; // Bytes through each port, as hec_lanes_carried, of all steps; NULL: not wanted.
-    // [hec_timeline_layers] what a mean device spends in a step on the experts of a layer, waiting included; of the
-    // steps behind the first, which has no forecast. NULL: not wanted.
+    // [hec_timeline_layers] the time that a mean device spends in a step on the experts of a layer, waiting included;
+    // of the steps behind the first, which has no forecast. NULL: not wanted.
     double *layer_us;
     struct hec_owners *owners; // NULL: not wanted.
 };

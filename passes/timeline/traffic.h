@@ -34,7 +34,7 @@ struct hec_planned {
     struct hec_traffic traffic;
 };
 
-// One set of experts. Zeros but for what the caller gives, up to the movement.
+// One set of experts. The caller zeroes it and sets the fields up to `movement`.
 struct hec_mover {
     struct hec_lanes *lanes;
     const struct hec_set_cost *cost;
@@ -90,7 +90,7 @@ int32_t hec_traffic_wave(struct hec_mover *mover, const struct hec_traffic *traf
 
 // ---- movement.c: chunks, by the collective that the policy uses
 
-// Takes what the function below needs.
+// Takes the arrays that the function below needs.
 void hec_movement_begin(struct hec_mover *mover);
 
 // Makes the transfers of chunks of the plan at hand, for traffic->iteration. False: the planner refuses.
