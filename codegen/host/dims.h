@@ -13,7 +13,7 @@ const char *hec_positions(struct hec_emitter *e);
 // The constant for a number of layers.
 const char *hec_layers(struct hec_emitter *e, int64_t count);
 // How many elements dimensions from .. to-1 have: "batch * T * D"; "1" for none. `hec_factor` puts
-// brackets around products of several factors.
+// brackets around several factors.
 const char *hec_product(struct hec_emitter *e, const struct hec_tensor *t, int from, int to);
 const char *hec_factor(struct hec_emitter *e, const struct hec_tensor *t, int from, int to);
 const char *hec_dims_text(struct hec_emitter *e, MlirType type); // "[batch, T, D]"
