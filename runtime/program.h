@@ -24,7 +24,7 @@ enum hrt_precision { HRT_FP32, HRT_FP64 };
 enum hrt_init { HRT_INIT_NORMAL, HRT_INIT_ZEROS, HRT_INIT_ONES, HRT_INIT_ROPE };
 enum hrt_layout { HRT_ROWS, HRT_PANELS }; // As enum hk_layout.
 
-// Instruction sets beyond the platform's own. HRT_INSTRUCTIONS is what the C compiler may use where this is
+// Instruction sets beyond the platform's own. HRT_INSTRUCTIONS is the set that the C compiler may use where this is
 // included: emitted programs are compiled for the processor that they are compiled on.
 enum hrt_instructions { HRT_INSTRUCTIONS_ANY, HRT_INSTRUCTIONS_AVX2, HRT_INSTRUCTIONS_AVX512 };
 #if defined(__AVX512F__)
@@ -191,10 +191,10 @@ struct hrt_program {
     size_t dense_offset; // Bytes into the model: the struct hrt_train_dense * that it calls.
     const struct hrt_comm_backend *backend; // Joins the ranks; NULL: hrt_comm_self.
 
-    const struct hrt_executor *executor; // Moves what lies on their devices; NULL: nothing does.
+    const struct hrt_executor *executor; // Moves memory of their devices; NULL: none does.
 
-    // Where tensors lie, and who computes; NULL: the host. On a device all pointers of the emitted struct, and the
-    // arguments of its functions, are the device's; it reads the struct itself, too.
+    // The device that has the tensors and computes; NULL: the host. On a device all pointers of the emitted struct, and
+    // the arguments of its functions, are the device's; it reads the struct itself, too.
     const struct hrt_device_backend *device;
     bool host_states; // The optimizer's states lie in memory of the host, which the device reaches.
     size_t device_offset; // Bytes into the model: struct hrt_device *, which the runtime sets.

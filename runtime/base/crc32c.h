@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The checksum of what has the checksum `sum`, followed by `data`; of nothing it is 0. Uses the processor's instruction
-// where there is one (SSE 4.2, ARMv8's CRC), else tables. Any thread.
+// The checksum of bytes with the checksum `sum`, followed by `data`; that of no bytes is 0. Uses the processor's
+// instruction where there is one (SSE 4.2, ARMv8's CRC), else tables. Any thread.
 uint32_t hrt_crc32c(uint32_t sum, const void *data, size_t bytes);
 
 // The same by tables alone.

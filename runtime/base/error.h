@@ -27,7 +27,7 @@ bool hrt_fail(struct hrt_error *error, const char *format, ...)
 bool hrt_fail_usage(struct hrt_error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-// Prints "PROGRAM: warning: " and the formatted sentence to standard error: for what goes wrong without ending the run.
+// Prints "PROGRAM: warning: " and the formatted sentence to standard error: for faults that do not end the run.
 void hrt_warn(const char *program, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

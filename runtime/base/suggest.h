@@ -1,4 +1,4 @@
-// "Did you mean": the known name closest to what was typed.
+// "Did you mean": the known name closest to the typed one.
 #ifndef HECATE_RUNTIME_BASE_SUGGEST_H
 #define HECATE_RUNTIME_BASE_SUGGEST_H
 

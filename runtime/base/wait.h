@@ -1,4 +1,4 @@
-// Waits of the host for others, counted by what they are for.
+// Waits of the host for others, counted by their purpose.
 #ifndef HECATE_RUNTIME_BASE_WAIT_H
 #define HECATE_RUNTIME_BASE_WAIT_H
 

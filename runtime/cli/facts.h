@@ -3,12 +3,12 @@
 //   step, sequences   steps taken, and sequences drawn: the next one has this number
 //   skipped           how many of the last steps were skipped
 //   program, version  its name, and hecatec's
-//   settings          that what is learned depends on, by key
-//   model             what the program computes, by part (struct hrt_program)
+//   settings          that the learned parameters depend on, by key
+//   model             the meaning of the program, by part (struct hrt_program)
 //   data              size and checksum of each training file, in order
-//   route             what --route says, of a file its content
+//   route             the value of --route, or the content of its file
 //   records           of routing: the step before which each began, by path
-//   files             what has been written of the log, by path
+//   files             the bytes of the log so far, by path
 //   experts           for experts that move: the loads seen, and the owners (experts/history.h)
 #ifndef HECATE_RUNTIME_CLI_FACTS_H
 #define HECATE_RUNTIME_CLI_FACTS_H

@@ -9,7 +9,7 @@
 void hrt_opening_data(const struct hrt_data *data);
 void hrt_opening_run(const struct hrt_trainer *trainer);
 
-// Warns of settings that do together what nobody wants.
+// Warns of settings whose combination is probably unwanted.
 void hrt_opening_warnings(const struct hrt_trainer *trainer);
 
 #endif

@@ -32,7 +32,7 @@ int hrt_local_ranks(void);
 //   only wait for each other,
 // - that threads stay where they are, when the node has several memories (NUMA): a thread that moves
 //   finds its data far away. With one memory the kernel's choice is the better one, since it knows
-//   what else runs,
+//   other processes,
 // - spinning at a barrier: some tenths of a millisecond. A thread that sleeps takes longer to wake than most
 //   barriers last, above all in a virtual machine: with ten microseconds a step of the small model took 11 %
 //   longer. libgomp spins for milliseconds by default: where anything else runs, a thread then burns the core that

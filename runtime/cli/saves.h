@@ -14,7 +14,7 @@ struct hrt_saves {
     const struct hrt_run *run;
     struct hrt_checkpoints to;
     struct hrt_checkpoint from;  // Its step is 0: the run begins.
-    bool recalls;                // It has what moves experts, on the terms of this run.
+    bool recalls;                // It has the history of moving experts, on the terms of this run.
     int64_t saved;               // The step of the newest checkpoint of this run, or `from`.
     struct hrt_saving *saving;   // The save of step `begun`. NULL: none.
     int64_t begun, begun_at;     // hk_clock
@@ -22,12 +22,12 @@ struct hrt_saves {
     struct hrt_profile *profile; // That is told of saves; NULL: none.
 };
 
-// Finds what --resume asks for, and takes checkpoint.dir for this run. A folder that has checkpoints which the run
+// Finds the checkpoint of --resume, and takes checkpoint.dir for this run. A folder that has checkpoints which the run
 // does not go on from is refused. Collective. Close it in either case.
 bool hrt_saves_open(struct hrt_saves *saves, const struct hrt_run *run, struct hrt_error *error);
 void hrt_saves_close(struct hrt_saves *saves);
 
-// Tells a state that was loaded what the checkpoint's run had seen of its experts.
+// Gives a loaded state the history of experts of the checkpoint's run.
 void hrt_saves_recall(const struct hrt_saves *saves, struct hrt_state *state);
 
 // Tells a trainer that is planned where it goes on, and gives experts the owners that they had, where they can have

@@ -66,7 +66,7 @@ extern const struct hrt_setting_row hrt_config_rows[];
 bool hrt_config_init(struct hrt_config *config, const struct hrt_program *program,
                      struct hrt_error *error);
 
-// Sets `key`; `name` is what the user typed, for messages. A list of texts replaces the program's
+// Sets `key`; `name` is the user's spelling, for messages. A list of texts replaces the program's
 // and grows from call to call; data.train also drops the program's data.val and data.teacher. A key that the program
 // fixed when it was compiled, or an unknown one, is a usage error that says so.
 bool hrt_config_set(struct hrt_config *config, const struct hrt_program *program, const char *key,
@@ -78,7 +78,7 @@ bool hrt_config_counts(const struct hrt_config *config, const struct hrt_setting
 // The value of a row as users write it; freed by the caller. NULL: out of memory.
 char *hrt_config_text(const struct hrt_config *config, const struct hrt_setting_row *row);
 
-// Prints every setting with its value in `config` and what it means, then the fixed ones.
+// Prints every setting with its value in `config` and its meaning, then the fixed ones.
 void hrt_config_print(FILE *out, const struct hrt_config *config,
                       const struct hrt_program *program);
 

@@ -62,7 +62,7 @@ struct hrt_data_request {
 };
 
 // Opens all files. A file that is named, and not only matched by a pattern, must have T + 1 tokens;
-// of a pattern's files at least one must. False: `error` names the file and what is wrong with it; nothing stays open.
+// of a pattern's files at least one must. False: `error` names the file and its fault; nothing stays open.
 // Training data may be absent when there is validation data.
 bool hrt_data_open(struct hrt_data *data, const struct hrt_data_request *request,
                    struct hrt_error *error);

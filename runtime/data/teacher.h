@@ -34,7 +34,7 @@ struct hrt_teacher_file {
     int id_bytes, log_bytes;
 };
 
-// Opens `path`, for a model of `vocabulary` tokens. False: `error` says what is wrong; nothing stays open.
+// Opens `path`, for a model of `vocabulary` tokens. False: `error` names the fault; nothing stays open.
 bool hrt_data_teacher_file_open(struct hrt_teacher_file *file, const char *path, int64_t vocabulary,
                                 struct hrt_error *error);
 

@@ -1,4 +1,4 @@
-// Where the tensors of a program lie and who works on them: the host itself, or a device with memory of its own.
+// Where the tensors of a program lie and where work on them runs: the host itself, or a device with memory of its own.
 //
 // Work on a device is asked for, and done later, in the order in which it was asked for. The host waits for it
 // in hrt_device_join, hrt_device_read and hrt_device_await alone; how often, and why, is counted.
@@ -24,7 +24,7 @@
 #include "runtime/program.h"
 
 // HRT_OF_DEVICE: only the device may touch it. HRT_OF_BOTH: the host's, and the device reads and writes it, too;
-// slower for the device, for what is small or read once. HRT_IN_PARTS: only the device may touch it, and only
+// slower for the device, for data that is small or read once. HRT_IN_PARTS: only the device may touch it, and only
 // parts that hrt_device_touch has made ready. HRT_PARTS_ON_HOST: the same, in memory of the host that the device
 // reads and writes.
 enum hrt_memory { HRT_OF_DEVICE, HRT_OF_BOTH, HRT_IN_PARTS, HRT_PARTS_ON_HOST };
@@ -36,7 +36,7 @@ enum hrt_why {
     HRT_WHY_LOADS,  // Loads of the experts, for a record.
     HRT_WHY_NORM,   // The norm of the gradients, on several ranks.
     HRT_WHY_BATCH,  // Before ids are overwritten that the device may still read.
-    HRT_WHY_ROUTES, // Which experts tokens go to, and with what weights.
+    HRT_WHY_ROUTES, // The experts of tokens, and their weights.
     HRT_WHY_VALUES, // Parameters and scores that the host reads or changes.
     HRT_WHYS
 };
@@ -77,7 +77,7 @@ struct hrt_device {
 // with a message and HRT_EXIT_FAILED.
 struct hrt_device_backend {
     const char *name;  // "cuda"
-    bool apart;        // The host may not touch what is of the device.
+    bool apart;        // The host may not touch memory of the device.
     size_t lane_bytes; // Device memory that `open` takes.
     bool (*open)(struct hrt_device *device, struct hrt_error *error);
     // Names the device, in a few words, also where nothing can be opened. NULL: no name.
@@ -105,7 +105,7 @@ struct hrt_device_backend {
     void (*join)(struct hrt_device *device);
     void (*mark)(struct hrt_device *device, int mark);
     void (*await)(struct hrt_device *device, int mark);
-    // Begins a range of what the host asks for, which profilers of the device show by its name; NULL: ends the last
+    // Begins a range of queued work, which profilers of the device show by its name; NULL: ends the last
     // one.
     void (*range)(const char *name);
     // Work issued from `record` to `recorded` is not run, but kept, so that `replay` can issue it at once; the
@@ -137,8 +137,8 @@ void hrt_device_close(struct hrt_device *device);
 // Whether tensors lie where the host may not touch them.
 bool hrt_device_is_apart(const struct hrt_device *device);
 
-// Marks what has been asked for so far with a number below HRT_MARKS; hrt_device_await waits until all of that is done,
-// not for what was asked for since.
+// Marks the work queued so far with a number below HRT_MARKS; hrt_device_await waits until all of that is done,
+// not for work queued since.
 void hrt_device_mark(struct hrt_device *device, int mark);
 void hrt_device_await(struct hrt_device *device, int mark, enum hrt_why why);
 
@@ -154,7 +154,7 @@ void hrt_line(struct hrt_device *device, struct hrt_lines *lines, const char *li
 void hrt_lines_end(struct hrt_lines *lines);
 #define HRT_LINES_END __attribute__((cleanup(hrt_lines_end)))
 
-// Copies `bytes` to the device, behind what was asked for before. `from` may be changed afterwards.
+// Copies `bytes` to the device, behind the work queued before. `from` may be changed afterwards.
 void hrt_device_write(struct hrt_device *device, void *to, const void *from, size_t bytes);
 
 // Makes `bytes` of memory that was taken HRT_IN_PARTS or HRT_PARTS_ON_HOST ready for use, zeroed behind the work that
@@ -171,14 +171,14 @@ void hrt_device_leave(struct hrt_device *device, void *at, size_t bytes);
 // The same for memory of the host, in pieces of any size. Nothing on a device with separate memory.
 void hrt_device_forget(const struct hrt_device *device, void *at, size_t bytes);
 
-// Zeroes `bytes` of the device, behind what was asked for before.
+// Zeroes `bytes` of the device, behind the work queued before.
 void hrt_device_clear(struct hrt_device *device, void *at, size_t bytes);
 
-// Copies `bytes` to the host, once what was asked for before is done.
+// Copies `bytes` to the host, once the work queued before is done.
 void hrt_device_read(struct hrt_device *device, void *to, const void *from, size_t bytes,
                      enum hrt_why why);
 
-// Copies `bytes` behind what was asked for before; they are there when that is done. Both ends are HRT_OF_BOTH or of
+// Copies `bytes` behind the work queued before; they are there when that is done. Both ends are HRT_OF_BOTH or of
 // the device.
 void hrt_device_fetch(struct hrt_device *device, void *to, const void *from, size_t bytes);
 

@@ -40,7 +40,7 @@
 // after creation. On one rank (back end self) nothing but local copies happens.
 //
 // On a device with separate memory all arrays of these calls are the device's: rows, weights, ids, fractions. Rows are
-// sorted, listed and moved there, behind what it was asked for before. The host decides who computes what: hrt_route
+// sorted, listed and moved there, behind the work queued before. The host divides the rows: hrt_route
 // waits once, for the rows of each expert. hrt_drop and hrt_fractions wait once where groups lie on several ranks: then
 // ids, and weights or the running counts, come to the host.
 #ifndef HECATE_RUNTIME_EXPERTS_EXPERTS_H
@@ -64,7 +64,7 @@ struct hrt_experts;
 struct hrt_experts_set {
     const char *name; // For messages.
     int64_t experts, picks, layers;
-    int64_t width;   // Elements of a row; also of what an expert makes of it.
+    int64_t width;   // Elements of a row, and of an expert's result for it.
     int64_t slots;   // Chunks of one layer that a rank holds, at most: `first` has one entry more.
     int64_t holders; // That a plan of a layer has in all, at most; 0: slots of every rank.
     int64_t wave_rows; // Rows of a wave on one rank.
@@ -72,7 +72,7 @@ struct hrt_experts_set {
     bool bf16;         // Rows are of bf16, there and back. Only on a device with separate memory.
 };
 
-// Sets this rank's part of the quotas, those of an expert's holders summing to what each rank has for it. Every
+// Sets this rank's part of the quotas, those of an expert's holders summing to each rank's rows for it. Every
 // rank calls it with the same numbers and must find parts of the same quotas.
 typedef void hrt_quota_fn(void *context, int set, int64_t layer, const struct hpl_plan *plan,
                           const struct hpl_loads *loads, const struct hpl_part *part);
@@ -103,7 +103,7 @@ bool hrt_experts_create(struct hrt_experts **experts, const struct hrt_experts_s
 void hrt_experts_destroy(struct hrt_experts *experts);
 
 // From now on, and for a route whose hrt_waves was not called yet, `plan` (copied; the same on all
-// ranks) says who holds the layer's experts: every expert somebody, no rank more than the set's slots.
+// ranks) names the holders of the layer's experts: at least one for each expert, no rank more than the set's slots.
 // Not between hrt_waves and the backward that belongs to it.
 void hrt_experts_place(struct hrt_experts *experts, int set, int64_t layer,
                        const struct hpl_plan *plan);
@@ -194,7 +194,7 @@ void hrt_dispatch(struct hrt_experts *experts, int set, int64_t layer, int64_t w
 void hrt_give_back(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
                    const void *rows);
 
-// y [tokens, width]: the sum over top-k choices, ascending, of what was given back; a dropped pair adds
+// y [tokens, width]: the sum over top-k choices, ascending, of the results that were given back; a dropped pair adds
 // nothing. After the last wave.
 void hrt_combine(struct hrt_experts *experts, int set, int64_t layer, void *y);
 

@@ -147,7 +147,7 @@ void hrt_move_destroy(struct hrt_move *move, struct hrt_device *device);
 void hrt_move_start(struct hrt_fssdp *fssdp, struct hrt_move *move,
                     const struct hrt_moving *moving);
 
-// Returns when the move, or only what arrives here, is done; at once when nothing of the layer is under
+// Returns when the move, or only its receives here, is done; at once when nothing of the layer is under
 // way. Any layer: -1.
 void hrt_move_wait(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer, const char *what);
 void hrt_moves_finish(struct hrt_fssdp *fssdp);

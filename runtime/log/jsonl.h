@@ -32,7 +32,7 @@ void hrt_log_jsonl_begin(struct hrt_jsonl *log, struct json_t *run);
 struct hrt_log_layers {
     const struct hrt_load_counts *routers; // How even they are, a few numbers a layer.
     const struct hrt_load_counts *loads;   // Tokens of each expert,
-    const struct hrt_watch *watch;         // and what placement made of them.
+    const struct hrt_watch *watch;         // and their placement.
 };
 
 // Writes and flushes one line. On false the log is closed, and later steps are not logged.

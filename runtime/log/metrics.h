@@ -1,4 +1,4 @@
-// Numbers of the last step as Prometheus reads them, for those on this machine who ask on a port.
+// Numbers of the last step as Prometheus reads them, at a port of this machine.
 #ifndef HECATE_RUNTIME_LOG_METRICS_H
 #define HECATE_RUNTIME_LOG_METRICS_H
 

@@ -15,7 +15,7 @@ struct hrt_progress {
     int64_t steps, every;
     double unseen; // Seconds of steps since the line was drawn.
     bool dirty;    // The cursor stands behind a line that may be redrawn.
-    bool experts;  // The program has experts: print what routers make of them.
+    bool experts;  // The program has experts: print how routers use them.
     double peak;   // FLOP/s of all ranks; 0: not known.
 };
 
@@ -32,7 +32,7 @@ bool hrt_log_progress_step(struct hrt_progress *progress, const struct hrt_step_
 void hrt_log_progress_end_line(struct hrt_progress *progress);
 
 // The columns of a step, those first that matter most, up to the first that goes beyond `width` characters
-// (0: no limit). docs/log.md says what they are.
+// (0: no limit). docs/log.md explains them.
 void hrt_log_progress_format(char *line, size_t line_bytes, size_t width,
                              const struct hrt_progress *progress,
                              const struct hrt_step_report *step);

@@ -63,7 +63,7 @@ void hrt_comm_all_reduce(struct hrt_comm *comm, void *data, int64_t count, enum 
 // Returns when every rank has called it. Collective.
 void hrt_comm_barrier(struct hrt_comm *comm);
 
-// While patient, a rank waits for others as long as they live, since one of them may do what takes long: read or
+// While patient, a rank waits for others as long as they live, since one of them may do slow work: read or
 // write a file. Else one that keeps others waiting for too long is lost. In the beginning it is not patient.
 // Collective; the end of patience waits for all ranks.
 void hrt_comm_be_patient(struct hrt_comm *comm, bool patient);

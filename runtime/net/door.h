@@ -1,6 +1,6 @@
 // A port at which ranks come, and others: takes connections in and waits for their first words, of a known length,
 // without ever blocking. A stranger costs a place, for a few seconds at most; when there are no more places, one from
-// the address that has most of them goes, the oldest first. So who knocks often keeps nobody else out.
+// the address that has most of them goes, the oldest first. So frequent connections of one host keep no other host out.
 #ifndef HECATE_RUNTIME_NET_DOOR_H
 #define HECATE_RUNTIME_NET_DOOR_H
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 // Opens libnccl.so.2, which the dynamic linker finds as it finds libraries of the program, once per process. Its
-// functions can be called then. On false `why` says in words of the linker what is missing. NULL in a program that is
+// functions can be called then. On false `why` has the linker's reason. NULL in a program that is
 // linked with NCCL itself.
 bool hrt_nccl_library_open(char *why, size_t bytes) __attribute__((weak));
 

@@ -66,7 +66,7 @@ struct hrt_net_lane {
     bool behind; // The helper turns it; others are joined at once.
     size_t piece;
 
-    pthread_mutex_t turning; // Held by who turns the lane; of what follows.
+    pthread_mutex_t turning; // Held by the thread that turns the lane; guards the fields below.
     struct hrt_net_pieces pieces;
     struct hrt_net_flow *flow; // [size]
     struct hrt_steps *first;   // In the order submitted.
@@ -119,9 +119,9 @@ struct hrt_net_heart_calls {
     void (*alarm)(struct hrt_net_heart *heart, int lost);
     // On the heart's own thread: looks for an alarm. Elsewhere nothing: that thread does.
     void (*follow)(struct hrt_net_heart *heart);
-    // Called when this rank has waited too long for `peer` on `lane` (-1: in a collective): who keeps all waiting. It
-    // may be another, for whom `peer` waits in turn: every rank's heart tells whom it waits for, until one waits for
-    // nobody.
+    // Called when this rank has waited too long for `peer` on `lane` (-1: in a collective): finds the rank that keeps
+    // all waiting. It may be another, for whom `peer` waits in turn: every rank's heart tells whom it waits for, until
+    // one waits for nobody.
     int (*blame)(struct hrt_net_heart *heart, int peer, int lane);
 };
 
@@ -184,7 +184,7 @@ bool hrt_net_read_seconds(const char *variable, int *seconds, struct hrt_error *
 // `comm`. `key` is a number that is the same on all ranks, and another one in every run. Collective.
 void hrt_net_begin(struct hrt_net *own, struct hrt_comm *comm, int nodes, uint64_t key);
 
-// machine.c: who this rank is.
+// machine.c: the facts of this rank.
 void hrt_net_peer_self(struct hrt_net_peer *peer, int launched);
 
 // Whether two ranks are on one machine; and whether each can name the other's process there.
@@ -209,7 +209,7 @@ void hrt_net_post(struct hrt_net *own, struct hrt_net_pieces *pieces, struct hrt
 // Posts `bytes` at `data` of a collective as one or more messages.
 void hrt_net_start(struct hrt_net *own, bool send, int peer, char *data, size_t bytes);
 
-// Takes out what has finished, into pieces->through; returns how many. Ends the job when less or more came than
+// Moves finished messages into pieces->through; returns how many. Ends the job when less or more came than
 // was expected.
 int hrt_net_advance(struct hrt_net *own, struct hrt_net_pieces *pieces);
 
@@ -218,7 +218,7 @@ void hrt_net_nap(const struct hrt_net *own);
 
 void hrt_net_pieces_free(struct hrt_net_pieces *pieces);
 
-// net/turn.c: does what can be done on a lane, by who holds lane->turning; false: nothing moved. Steps are
+// net/turn.c: advances a lane as far as possible; the caller holds lane->turning; false: nothing moved. Steps are
 // run only if `runs`.
 bool hrt_net_turn(struct hrt_net *own, struct hrt_net_lane *lane, bool runs);
 
@@ -265,11 +265,11 @@ void hrt_net_heart_stop(struct hrt_net_heart *heart);
 // Ends this rank because of an alarm.
 _Noreturn void hrt_net_follow(struct hrt_net *own, int lost);
 
-// Ends the job because of what ranks sent each other.
+// Ends the job because ranks sent each other different messages.
 _Noreturn void hrt_net_disagree(struct hrt_net *own, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-// Ends the job because what came from `peer` is not what that sent; `what` names it.
+// Ends the job because data of `peer` arrived damaged; `what` names it.
 _Noreturn void hrt_net_damaged(struct hrt_net *own, int peer, const char *what);
 
 // Ends the job because this rank hears no other.

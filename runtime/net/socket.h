@@ -45,7 +45,7 @@ struct hrt_address hrt_socket_peer(int fd);
 // The next connection, once poll says that there is one. -1: none after all.
 int hrt_socket_accept(int fd);
 
-// Begins to connect: poll says by POLLOUT that there is news, and hrt_socket_connected what. -1, and errno.
+// Begins to connect: poll says by POLLOUT that it has ended, and hrt_socket_connected how. -1, and errno.
 int hrt_socket_begin_connect(const struct hrt_address *address);
 
 // Whether a connection that has begun stands. False, and errno.

@@ -37,7 +37,7 @@ struct hrt_step {
     bool done;
 };
 
-// A list of steps. Owned by the caller, who leaves it and what its steps name in place until it is done.
+// A list of steps. Owned by the caller, who leaves it and the memory that its steps name in place until it is done.
 struct hrt_steps {
     struct hrt_step *step; // [room]
     int32_t count, room;
@@ -45,9 +45,9 @@ struct hrt_steps {
     uint64_t
         hash; // Hash of all transfers, also between others: the same on every rank. 0: no other rank knows.
 
-    // NULL, or called when all steps are done: clears the list and fills in what follows, or returns false when
-    // nothing does. Such a list is submitted empty. Called behind the computation, by whoever turns the lane; of steps
-    // on a device as soon as these have been asked for.
+    // NULL, or called when all steps are done: clears the list and fills in further steps, or returns false when
+    // there are none. Such a list is submitted empty. Called behind the computation, by the thread that turns the lane;
+    // for steps on a device as soon as these have been asked for.
     bool (*next)(struct hrt_steps *steps);
 
     // Nanoseconds of hk_clock; read when it is done: when it was submitted, when all that send to this rank had

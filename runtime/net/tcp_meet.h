@@ -1,4 +1,4 @@
-// How ranks meet without MPI: all come to rank 0, prove that they may, and learn who the others are.
+// How ranks meet without MPI: all come to rank 0, prove that they may, and learn the facts of the others.
 #ifndef HECATE_RUNTIME_NET_TCP_MEET_H
 #define HECATE_RUNTIME_NET_TCP_MEET_H
 

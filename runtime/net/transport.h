@@ -7,11 +7,11 @@
 // Bytes in flight are bounded: a rank sends another at most a window of bytes of each lane that have not been
 // received there, and the rest when room is given back. So MPI never has to keep more than that.
 //
-// Adds and copies are run in the order of the list by whoever turns the lane, and under no lock that submit, reached
-// or join need. Same lists, same bits.
+// Adds and copies are run in the order of the list by the thread that turns the lane, and under no lock that submit,
+// reached or join need. Same lists, same bits.
 //
 // Lists whose memory is that of a device with separate memory (steps->on_device) go to an executor of the device: it
-// asks the device for all of a list at once, behind what the device was asked for before. Joining one lets the device
+// asks the device for all of a list at once, behind the work queued there before. Joining one lets the device
 // wait, and not the host: work issued afterwards sees the received bytes.
 //
 //     mark = hrt_submit(comm, HRT_LANE_GATHER, &steps);
@@ -32,7 +32,7 @@ enum hrt_lane {
     HRT_LANE_GATHER, // Parameters of experts, ahead of their layer.
     HRT_LANE_ADDED,  // Those that the counts ask for besides.
     HRT_LANE_REDUCE, // Gradients of experts.
-    HRT_LANE_DENSE,  // Sums of what every rank has.
+    HRT_LANE_DENSE,  // Dense sums, which every rank has.
     HRT_LANE_SAVE,   // Transfers between steps: new owners, files.
     HRT_LANES
 };
@@ -60,7 +60,7 @@ struct hrt_executor {
     // device.
     const struct hrt_executor *(*choose)(struct hrt_comm *comm, const struct hrt_sharing *sharing,
                                          struct hrt_error *error);
-    // Takes what it needs of the rank's own device, and names itself in comm->executor.
+    // Takes its memory and streams on the rank's own device, and names itself in comm->executor.
     bool (*open)(struct hrt_comm *comm, struct hrt_device *device, struct hrt_error *error);
     // Meets the other ranks, once all of them have opened theirs. Collective; a failure ends the job.
     void (*join)(struct hrt_comm *comm);
@@ -68,7 +68,7 @@ struct hrt_executor {
     // Work that the device is asked for from now on waits for the mark.
     void (*order)(struct hrt_comm *comm, struct hrt_mark mark);
     void (*describe)(char *text, size_t bytes);
-    // About what it takes of each device's memory: for people, before it is taken.
+    // About how many bytes it takes of each device's memory: for people, before it is taken.
     size_t (*bytes)(int ranks);
     // Waits for all lists. Collective.
     void (*close)(struct hrt_comm *comm);

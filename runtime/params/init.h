@@ -11,7 +11,7 @@
 // from (seed, path, logical element): the same for any layout, number of threads, owner or order.
 void hrt_init_params(const struct hrt_placement *placement, void *params, uint64_t seed);
 
-// Fills in only what a file of parameters does not hold: the tables that follow from the model.
+// Fills in the parameters that no file holds: the tables that follow from the model.
 void hrt_init_tables(const struct hrt_program *program, void *params);
 
 #endif

@@ -49,7 +49,7 @@ void hrt_safetensors_narrow(struct hrt_safetensors *file, const char *prefix);
 // The tensor of that name, or NULL.
 const struct hrt_stored *hrt_safetensors_find(const struct hrt_safetensors *file, const char *name);
 
-// Reads `count` bytes of a tensor, of whatever type, from `first` on.
+// Reads `count` bytes of a tensor, of any type, from `first` on.
 bool hrt_safetensors_bytes(struct hrt_safetensors *file, const struct hrt_stored *entry,
                            int64_t first, size_t count, void *bytes);
 

@@ -1,4 +1,4 @@
-// Tensors as they are now, for readers who take long, while their owner goes on and changes them.
+// Tensors as they are now, for slow readers, while their owner goes on and changes them.
 //
 // A reader reads them in place. Before a thread changes a tensor, it calls hrt_snapshot_change, which copies the unread
 // tensors, one by one; where the copies have no room, the thread waits for the readers.

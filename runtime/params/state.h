@@ -57,7 +57,7 @@ bool hrt_state_teach(struct hrt_state *state, int64_t entries, struct hrt_error 
 // Tells the model where it finds teacher entries of the calls that follow. Nothing to do where there is none.
 void hrt_state_tell(struct hrt_state *state, struct hk_teacher teacher);
 
-// Gives back what hrt_state_teach took.
+// Gives back the memory of hrt_state_teach.
 void hrt_state_forget(struct hrt_state *state);
 
 // More zeroed memory of the device, which the caller gives back to it. The error says that there is not enough for

@@ -14,7 +14,7 @@ struct hpl_bound {
 };
 
 // Lower bounds over all plans that hold the owners' chunks and those of problem->present, and add
-// replicas within what the budget leaves; problem->loads are the exact counts.
+// replicas within the remaining budget; problem->loads are the exact counts.
 //
 //   level   the largest load granted when `cross` is computed, thousandths of a row at speed one
 //

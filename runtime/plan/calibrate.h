@@ -29,8 +29,8 @@ struct hpl_calibration {
 //   share    [plan's capacity] the shares of its holders as hpl_share gives them, where the split is by
 //            quotas; else untouched
 //   policy   one with `calibrates` set
-//   split    how rows will be split, which decides what a plan is worth
-//   always   take it whenever it saves time (to see what the budget allows)
+//   split    how rows will be split, which decides the gain of a plan
+//   always   take it whenever it saves time (to see the limit of the budget)
 //
 // Pure, so every rank decides alike. HPL_BAD_ARGUMENT, HPL_NO_ROOM.
 enum hpl_status hpl_calibrate(const struct hpl_problem *problem, const struct hpl_policy *policy,

@@ -35,7 +35,7 @@ bool hpl_draft_may_add(const struct hpl_draft *draft, int32_t expert, int32_t de
 // Adds a replica and spends its slot, and its entry if it is the node's first copy.
 void hpl_draft_add(struct hpl_draft *draft, int32_t expert, int32_t device);
 
-// Takes back what hpl_draft_add did.
+// Undoes hpl_draft_add.
 void hpl_draft_remove(struct hpl_draft *draft, int32_t expert, int32_t device);
 
 // Writes the placement in its canonical form. HPL_NO_ROOM when `plan` is too small.

@@ -1,7 +1,7 @@
 // episode.h: a policy over iterations. From counts to a forecast, to a plan, to a larger one behind the
 // gate, to quotas; and now and then to new owners. Programs, the compiler's cost model and
-// hecate-replay run policies through it alone: they differ in where counts come from, and in what they
-// do with plans.
+// hecate-replay run policies through it alone: they differ in the source of counts, and in the use of
+// plans.
 //
 // Pure: numbers in, numbers out. The same episode on the same counts gives the same plans.
 #ifndef HECATE_RUNTIME_PLAN_EPISODE_H
@@ -33,7 +33,7 @@ struct hpl_episode {
     void *context;
     const uint32_t
         *given; // [layers][devices][experts] the first iteration's forecast; NULL: it has none.
-    const int32_t *owner; // [layers][experts] who owns the chunks now.
+    const int32_t *owner; // [layers][experts] owners of the chunks now.
 
     // The terms that it plans with: hpl_episode_move, or the caller's.
     const struct hpl_policy *policy;
@@ -61,7 +61,7 @@ size_t hpl_episode_bytes(const struct hpl_episode *episode, int32_t holders);
 enum hpl_status hpl_episode_begin(struct hpl_episode *episode, struct hpl_work memory,
                                   int32_t holders);
 
-// Sets what an episode plans with, whose `experts` are set: all of it follows from how experts move. Before the gate a
+// Sets the terms of an episode, whose `experts` are set: all of them follow from how experts move. Before the gate a
 // replica that balance does not need has to pay by rows, or is left to calibration. False: there is no such policy.
 bool hpl_episode_move(struct hpl_episode *episode, const struct hpl_movement *movement,
                       const struct hpl_sizes *sizes);
@@ -79,7 +79,7 @@ bool hpl_episode_forecast(struct hpl_episode *episode, int32_t layer);
 enum hpl_status hpl_episode_plan(struct hpl_episode *episode, int32_t layer, const uint32_t *exact,
                                  struct hpl_plan *placed);
 
-// Adds replicas to the layer's plan where exact counts say that it pays. `result` says what was weighed;
+// Adds replicas to the layer's plan where exact counts say that it pays. `result` gets the alternatives;
 // all 0 where nothing calibrates. Errors as hpl_calibrate.
 enum hpl_status hpl_episode_calibrate(struct hpl_episode *episode, int32_t layer,
                                       const uint32_t *exact, struct hpl_plan *placed,
@@ -101,7 +101,7 @@ enum hpl_status hpl_episode_route_part(struct hpl_episode *episode, const uint32
 
 // ---- between steps
 
-// Places a layer of a periodic policy anew, from what it is and the forecast. Errors as hpl_place.
+// Places a layer of a periodic policy anew, from the present placement and the forecast. Errors as hpl_place.
 enum hpl_status hpl_episode_place_anew(struct hpl_episode *episode, int32_t layer,
                                        struct hpl_plan *placed);
 

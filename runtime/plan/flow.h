@@ -3,7 +3,7 @@
 // Supplies are experts, sinks are devices; between them stand groups, the holders of one expert
 // within one node. Rows that stay on their device are free, other rows inside the node cost NEAR,
 // rows that change node cost FAR + NEAR, and FAR is worth more than any number of NEAR. Both costs
-// are convex in what passes (free up to what is there, dear beyond), so a residual network with
+// are convex in the rows that pass (free up to the local rows, dear beyond), so a residual network with
 // two prices for each arc is exact.
 #ifndef HECATE_RUNTIME_PLAN_FLOW_H
 #define HECATE_RUNTIME_PLAN_FLOW_H

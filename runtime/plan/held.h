@@ -40,7 +40,7 @@ struct hpl_held {
     int64_t all_elements; // A buffer has.
     int32_t element;      // Bytes of an element, but of copies.
     int32_t ranks;
-    bool states; // Ranks share the states of what every rank has (parallel.dense = states).
+    bool states; // Ranks share the states of dense parameters (parallel.dense = states).
     bool shard;  // And parameters and gradients (parallel.dense = shard); copies come and go.
     bool moves;  // Chunks get new owners, as many for each rank as before.
 };
@@ -58,8 +58,8 @@ int64_t hpl_held_element(const struct hpl_held *held, enum hpl_buffer buffer);
 // Whether a buffer has chunks of a set.
 bool hpl_held_has_set(const struct hpl_held *held, int32_t set, enum hpl_buffer buffer);
 
-// Steps to the next part of a buffer that a rank holds: parameters of no set, whole though states may be shared, sets that
-// every rank has, and owned chunks one by one. Parts do not overlap. Returns false after the last.
+// Steps to the next part of a buffer that a rank holds: parameters of no set, whole though states may be shared, sets
+// that every rank has, and owned chunks one by one. Parts do not overlap. Returns false after the last.
 bool hpl_held_next(const struct hpl_held *held, int32_t rank, enum hpl_buffer buffer,
                    struct hpl_extent *extent);
 

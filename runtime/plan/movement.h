@@ -33,7 +33,7 @@ struct hpl_movement {
         window_bytes; // Bytes that may enter a node while a layer's window lasts; 0: no limit but t.
 };
 
-// Bytes of what travels of one set.
+// Bytes of transfers of one set.
 struct hpl_sizes {
     int64_t param_bytes, grad_bytes; // Bytes of a chunk.
     int64_t row_bytes;

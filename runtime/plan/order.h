@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 // Sorts `ids` by key descending, equal keys by id ascending. keys is indexed by id. Heap sort: no
-// memory, no worst case, and one result whatever order the ids came in.
+// memory, no worst case, and one result for any order of the ids.
 void hpl_order_desc(int32_t *ids, int32_t count, const int64_t *keys);
 
 // Puts `id` into the descending list of the `limit` greatest; returns the list's new length.

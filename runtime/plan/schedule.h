@@ -2,8 +2,8 @@
 //
 // A schedule is data: a list of transfers in the order of their rounds, so that each may follow
 // those before it. All transfers of a round may run at once, behind those of earlier ones. A
-// chunk is cut into equal segments that travel on their own ways, so that a device forwards what
-// it has while the next segment arrives. Executors may run transfers at the same time as long as
+// chunk is cut into equal segments that travel on their own ways, so that a device forwards the segments
+// that it has while the next one arrives. Executors may run transfers at the same time as long as
 // each waits for the one that brought its segment (spAG), or for all that bring partial sums (spRS).
 #ifndef HECATE_RUNTIME_PLAN_SCHEDULE_H
 #define HECATE_RUNTIME_PLAN_SCHEDULE_H

@@ -27,7 +27,7 @@ enum hpl_status hpl_share(const struct hpl_topology *topology, const struct hpl_
 
 // The level of hpl_share alone, and why it is not lower.
 //
-//   full    [devices] 1 for devices that are full at `level` whatever the shares are, because some
+//   full    [devices] 1 for devices that are full at `level` for any shares, because some
 //           experts have all their holders among them; all 0 where the mean and slack set the level
 enum hpl_status hpl_share_level(const struct hpl_topology *topology, const struct hpl_plan *plan,
                                 const struct hpl_loads *loads, int32_t slack,

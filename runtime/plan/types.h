@@ -32,8 +32,8 @@ enum hpl_status {
 // A sentence without a newline for `status`; static storage, never NULL.
 const char *hpl_status_text(enum hpl_status status);
 
-// Memory of one call, handed out front to back. Functions of the planner take what they need and
-// give it back before they return, so one workspace serves any number of calls, one at a time.
+// Memory of one call, handed out front to back. Functions of the planner take their arrays and
+// give them back before they return, so one workspace serves any number of calls, one at a time.
 struct hpl_work {
     unsigned char *at;
     unsigned char *end;

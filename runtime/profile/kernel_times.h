@@ -44,7 +44,7 @@ struct hrt_tally_row {
 enum { HRT_TALLY_ROWS = 1024, HRT_TALLY_SLOTS = 2 * HRT_TALLY_ROWS };
 
 struct hrt_tally {
-    struct hrt_tally_row row[HRT_TALLY_ROWS]; // Row 0 takes what finds no place: "(more)".
+    struct hrt_tally_row row[HRT_TALLY_ROWS]; // Row 0 takes calls that find no row: "(more)".
     int rows;
     int16_t slot[HRT_TALLY_SLOTS]; // Rows by hash; 0: free.
 };
@@ -62,7 +62,7 @@ int hrt_profile_tally_family(const struct hrt_tally *tally, int row);
 void hrt_profile_tally_add(struct hrt_tally *tally, int row, const struct hk_work *work,
                            int64_t ns);
 
-// Forgets what was counted; rows keep their places.
+// Zeroes the counts; rows keep their places.
 void hrt_profile_tally_clear(struct hrt_tally *tally);
 
 // Writes "2048 x 512 x 256" for the sizes of a row; where the first varies its mean, "~510.5 x 64",

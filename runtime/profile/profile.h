@@ -25,7 +25,7 @@ struct hrt_profile_request {
     int64_t tokens;    // Tokens of one step.
 };
 
-// Prepares what is requested; *profile is NULL when that is nothing. For a table it measures the
+// Prepares a profile for the request; *profile is NULL for an empty one. For a table it measures the
 // processor for a tenth of a second. False: the file cannot be written, or out of memory. Collective. `comm` and
 // `device` stay where they are.
 bool hrt_profile_open(struct hrt_profile **profile, const struct hrt_profile_request *request,
@@ -42,7 +42,7 @@ void hrt_profile_enter(struct hrt_profile *profile, enum hrt_phase phase);
 // A checkpoint of step `step` that was begun then, by hk_clock, has ended now: a trace has it on a track of its own.
 void hrt_profile_saved(struct hrt_profile *profile, int64_t step, int64_t begun);
 
-// Writes the trace; the first rank prints the table and what the trace holds.
+// Writes the trace; the first rank prints the table and the size of the trace.
 bool hrt_profile_finish(struct hrt_profile *profile, FILE *out, struct hrt_error *error);
 
 // Writes the trace of a run that did not come to hrt_profile_finish as far as it can, and frees all.

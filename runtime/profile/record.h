@@ -50,7 +50,7 @@ void hrt_profile_end_step_at(struct hrt_profile *profile, int64_t now);
 // Calls of the observer.
 void hrt_profile_called(void *profile, const struct hk_call *call);
 
-// Prints the table of what was counted.
+// Prints the table of the counts.
 void hrt_profile_print(FILE *out, const struct hrt_profile *profile);
 
 #endif

@@ -25,7 +25,7 @@ struct hrt_lanes_trace {
     int64_t *free;                 // [lanes] when the list before had ended.
 };
 
-// Holds what ends on the lanes of `comm` from now on, until hrt_profile_lanes_trace_stop. False: no memory.
+// Records the lists that end on the lanes of `comm` from now on, until hrt_profile_lanes_trace_stop. False: no memory.
 bool hrt_profile_lanes_trace_start(struct hrt_lanes_trace *trace, struct hrt_comm *comm);
 
 // No list may end meanwhile. Also of a zeroed one.

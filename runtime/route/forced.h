@@ -69,8 +69,8 @@ struct hrt_route {
     int64_t ids_begun, loads_begun; // For each record: the step before which it began.
 };
 
-// Reads what --route says, opens the files, and prepares `model` and `arena` for it. False: a usage
-// error for words that are none, and for a model without experts; or what is wrong with a file.
+// Reads the value of --route, opens the files, and prepares `model` and `arena` for it. False: a usage
+// error for words that are none, and for a model without experts; or a file's fault.
 // Call hrt_route_close in either case. All pointers are borrowed until then.
 bool hrt_route_open(struct hrt_route *route, const struct hrt_route_request *request,
                     const struct hrt_program *program, struct hrt_comm *comm, void *model,

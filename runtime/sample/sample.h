@@ -27,8 +27,8 @@ bool hrt_sample_sampler_open(struct hrt_sampler *sampler, struct hrt_draw_rule r
 // Also of a zeroed one.
 void hrt_sample_sampler_close(struct hrt_sampler *sampler);
 
-// Prints `prompt` and what is drawn behind it to `out`: `count` tokens, fewer where the stop text or a token that ends
-// texts comes before. The model sees at most T tokens: of a longer prompt the last ones; when they are T and more
+// Prints `prompt` and the tokens drawn behind it to `out`: `count` tokens, fewer where the stop text or a token that
+// ends texts comes before. The model sees at most T tokens: of a longer prompt the last ones; when they are T and more
 // follow, the older half is forgotten. A `prompt` of NULL is what hrt_sample_words_read says. Token n comes from (seed,
 // sample, n) of the rule: the same words for the same parameters. All ranks call it. False: the prompt has
 // something that is no token, the logits are not finite, or `out` fails.

@@ -1,7 +1,8 @@
-// Checkpoints of a run: everything that it needs to go on, free of how many ranks there are and who owns what.
+// Checkpoints of a run: everything that it needs to go on, for any number of ranks and any owners.
 //
 // A checkpoint is a folder DIR/step-N (docs/checkpoints.md):
-//   parameters.R.safetensors, means.R.safetensors, variances.R.safetensors   what rank R wrote: whole tensors, by name
+//   parameters.R.safetensors, means.R.safetensors, variances.R.safetensors   the tensors that rank R wrote, whole, by
+// name
 //   state.json    the step and all that is no tensor
 //   index.json    written last: size and checksum of each file (part.h)
 // Each rank writes the experts that it owns; ranks share out dense tensors.
@@ -26,7 +27,7 @@ struct hrt_checkpoints {
     const char *dir;          // Borrowed. NULL: nowhere.
     int64_t keep, keep_every; // hrt_folder_prune
     struct hrt_copies
-        *copies; // Borrowed: of what changes while a thread writes. NULL: none, steps wait.
+        *copies; // Borrowed: of tensors that change while a thread writes. NULL: none, steps wait.
     int lock;    // On rank 0; -1: none.
 };
 
@@ -66,11 +67,11 @@ bool hrt_checkpoint_find(struct hrt_checkpoint *checkpoint, const char *dir, con
                          struct hrt_comm *comm, struct hrt_error *error);
 void hrt_checkpoint_free(struct hrt_checkpoint *checkpoint);
 
-// Reads what belongs on this rank: parameters and, in training, the optimizer's states.
+// Reads the tensors of this rank: parameters and, in training, the optimizer's states.
 bool hrt_checkpoint_load(const struct hrt_checkpoint *checkpoint, struct hrt_state *state,
                          struct hrt_error *error);
 
-// Reads into `params` what is on this rank of the parameters alone of the checkpoint in `folder`, "DIR/step-N": as
+// Reads into `params` this rank's parameters alone from the checkpoint in `folder`, "DIR/step-N": as
 // hrt_store_restore, with its files of parameters compared with their checksums first. Not collective.
 bool hrt_checkpoint_load_parameters(const char *folder, const struct hrt_placement *placement,
                                     void *params, struct hrt_store_doubts *doubts,

@@ -19,7 +19,7 @@ bool hrt_folder_of_partial(char path[PATH_MAX], const char *dir, int64_t step,
                            struct hrt_error *error);
 
 // Makes the folder where there is none, keeps other runs from writing there until *lock is closed or the process has
-// ended, and removes what a killed run has left half-written.
+// ended, and removes half-written files of a killed run.
 bool hrt_folder_open(const char *dir, int *lock, struct hrt_error *error);
 
 // The steps of the checkpoints there, the newest first; the caller frees *step. None where there is no such folder.

@@ -1,4 +1,4 @@
-// The files of one checkpoint, and the index that says what they are: name, size and checksum of each.
+// The files of one checkpoint, and their index: name, size and checksum of each.
 //
 // index.json is written last, so a folder without a whole one is no checkpoint:
 //   {"format": "hecate checkpoint", "version": 1, "step": 1200, "ranks": 4,

@@ -29,7 +29,7 @@ struct hrt_hf_folder {
     struct hrt_error *error;
 };
 
-// Whether `path` is such a folder, by what it holds: weights under their names, or config.json.
+// Whether `path` is such a folder, by its content: weights under their names, or config.json.
 bool hrt_hf_is_folder(const char *path);
 
 // Whether it holds weights.

@@ -64,7 +64,7 @@ const struct hrt_hf_rule *hrt_hf_next_rule(const struct hrt_hf_family *family,
 // Whether a parameter is of the layer that predicts a token more.
 bool hrt_hf_is_predictor(const char *path);
 
-// Its copies of what it shares with the model; the last of a model whose embedding is its head.
+// Its copies of tensors that it shares with the model; the last of a model whose embedding is its head.
 enum { HRT_HF_COPIES = 3 };
 extern const struct hrt_hf_rule hrt_hf_copies[HRT_HF_COPIES];
 

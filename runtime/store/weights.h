@@ -33,7 +33,7 @@ struct hrt_store_doubts {
 
 // Reads all parameters of the program that are on this rank, F64, F32, BF16 or F16, by all threads, rounding to its
 // precision. The header is checked whole before the first parameter is changed: a malformed one, or one with other
-// tensors than the program's, is refused with what is wrong. `doubts` is filled in when that is not NULL.
+// tensors than the program's, is refused with the reason. `doubts` is filled in when that is not NULL.
 bool hrt_store_restore(const struct hrt_placement *placement, void *params, const char *path,
                        struct hrt_store_doubts *doubts, struct hrt_error *error);
 

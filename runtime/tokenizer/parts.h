@@ -128,7 +128,7 @@ bool hrt_text_replace(struct hrt_text *text, const char *at, size_t bytes, const
 // Bytes of UTF-8 at `at`, of which there are `left`: those of a character (`sound`), or of what a reader takes for
 // one broken character.
 size_t hrt_utf8_length(const char *at, size_t left, bool *sound);
-// The text, or `repaired`, where what is no UTF-8 is U+FFFD. False: no memory.
+// The text, or `repaired`, where invalid UTF-8 is U+FFFD. False: no memory.
 bool hrt_utf8_repair(const char **text, size_t *bytes, struct hrt_text *repaired);
 
 // Applies the normalizer to a piece: `text`, or the text in `scratch` [2]. False: no memory.

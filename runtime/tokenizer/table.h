@@ -1,4 +1,4 @@
-// Hash tables of a tokenizer: names to ids, pairs of symbols to what they merge into; and growing buffers.
+// Hash tables of a tokenizer: names to ids, pairs of symbols to the merged one; and growing buffers.
 #ifndef HECATE_RUNTIME_TOKENIZER_TABLE_H
 #define HECATE_RUNTIME_TOKENIZER_TABLE_H
 
@@ -58,7 +58,7 @@ struct hrt_merges {
 
 bool hrt_merges_create(struct hrt_merges *merges, size_t count);
 void hrt_merges_free(struct hrt_merges *merges);
-// Adds what a pair merges into, or replaces it.
+// Adds the symbol that a pair merges into, or replaces it.
 void hrt_merges_add(struct hrt_merges *merges, int32_t left, int32_t right, int32_t rank,
                     int32_t id);
 

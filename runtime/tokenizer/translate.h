@@ -5,7 +5,7 @@
 #include "runtime/base/error.h"
 
 // The pattern that matches the same texts, for PCRE2 with UTF, UCP and a newline that is LF. The caller frees it. NULL:
-// `error` says what has no translation, and at which byte.
+// `error` names the part without a translation, and its byte.
 char *hrt_pattern_translate(const char *text, struct hrt_error *error);
 
 #endif

@@ -1,4 +1,4 @@
-// The jobs that sum gradients of what all ranks have: for dense.c and dense_sum.c. Nobody else includes this.
+// The jobs that sum dense gradients: for dense.c and dense_sum.c. Nobody else includes this.
 #ifndef HECATE_RUNTIME_TRAIN_DENSE_JOBS_H
 #define HECATE_RUNTIME_TRAIN_DENSE_JOBS_H
 
@@ -64,7 +64,7 @@ struct hrt_train_dense {
 int64_t hrt_train_dense_begin(const struct hrt_train_dense *dense,
                               const struct hrt_train_dense_piece *piece, int rank, int64_t *count);
 
-// Places for what is received: a part of each rank, and those of one rank of each node.
+// Places for received parts: one of each rank, and those of one rank of each node.
 static inline size_t hrt_train_dense_received(int64_t ranks) {
     return (size_t)(ranks + ranks / 2 + 1);
 }

@@ -49,7 +49,7 @@ bool hrt_optimizer_create(struct hrt_optimizer *optimizer, const struct hrt_plac
 // Collects them again, after experts have changed their owners.
 void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_placement *placement);
 
-// From now on this rank updates its part of what all ranks have (dense.h, dense = states).
+// From now on this rank updates its part of dense parameters (dense.h, dense = states).
 bool hrt_optimizer_share(struct hrt_optimizer *optimizer, const struct hrt_placement *placement,
                          const struct hrt_train_dense *dense, struct hrt_error *error);
 
@@ -69,7 +69,7 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state 
 
 // Euclidean norm of all gradients: one double per tensor outside sets, in the order of the table
 // and of layers, then one per chunk in the order of sets, layers and experts, added in that order. On
-// several ranks, one per rank of its part of what all have (dense.h), in the order of ranks, then one
+// several ranks, one per rank for its part of dense gradients (dense.h), in the order of ranks, then one
 // per chunk that is owned. Collective there.
 // Where tensors are the host's.
 double hrt_grad_norm(struct hrt_state *state);

@@ -42,7 +42,7 @@ struct document {
 
 struct source; // An input, and how far it has been read.
 
-// Opens an input. KIND_AUTO goes by its name: .jsonl, .bin (llm.c), .idx (Megatron); text is what is left.
+// Opens an input. KIND_AUTO goes by its name: .jsonl, .bin (llm.c), .idx (Megatron); anything else is text.
 struct source *source_open(const char *path, enum kind kind, const char *field,
                            struct hrt_error *error);
 void source_close(struct source *source);
@@ -76,7 +76,7 @@ bool output_begin(struct output *output, const char *path, int64_t vocabulary,
                   struct hrt_error *error);
 bool output_add(struct output *output, const int32_t *id, size_t count, struct hrt_error *error);
 // Finishes the file and writes the record, to which `made` (owned by the caller) is added as "made"; or drops both,
-// when what was to be written failed.
+// when the data to write failed.
 bool output_end(struct output *output, bool sound, json_t *made, struct hrt_error *error);
 
 // ---- records

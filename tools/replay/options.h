@@ -21,7 +21,7 @@ struct options {
     int32_t first[HPL_DEVICES_MAX + 1], node[HPL_DEVICES_MAX], speed[HPL_DEVICES_MAX];
 };
 
-// Reads the command line into `options`, or prints what is wrong with it and exits with
+// Reads the command line into `options`, or prints its fault and exits with
 // REPLAY_BAD_COMMAND. --help and --list-policies print and exit with REPLAY_OK.
 void options_parse(struct options *options, int argc, char **argv);
 

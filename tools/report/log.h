@@ -78,11 +78,11 @@ struct report_log {
 // from an earlier one, the later stay. False: `why`.
 bool report_log_read(struct report_log *log, const char *path, char why[REPORT_WHY]);
 
-// Reads what has been added to it since; all of it where it was cut or replaced. *changed becomes true when there was
+// Reads the lines added to it since; all of it where it was cut or replaced. *changed becomes true when there was
 // anything to read. False: `why`, and `log` is freed, but for its path.
 bool report_log_update(struct report_log *log, bool *changed, char why[REPORT_WHY]);
 
-// A new list of what is kept, the newest behind it.
+// A new list of the kept rows, the newest behind it.
 json_t *report_kept_list(const struct report_kept *kept);
 
 void report_log_free(struct report_log *log);
