@@ -29,7 +29,7 @@ static int refuse(int fd, const char *reason, const char **why) {
     return -1;
 }
 
-// A pipe without a name comes from whoever started the process, who writes it.
+// A pipe without a name comes from the parent of the process, which writes it.
 static bool is_given_pipe(int fd, const struct stat *status) {
     struct statfs system;
     return S_ISFIFO(status->st_mode) && fstatfs(fd, &system) == 0 && system.f_type == PIPEFS_MAGIC;

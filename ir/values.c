@@ -31,7 +31,7 @@ bool hec_takes_bf16(MlirOperation op) {
     case HEC_OP_slice_grad:
     case HEC_OP_concat:
     case HEC_OP_transpose:
-    case HEC_OP_get:   // A parameter's rounded copy; of f32, says its own rule.
+    case HEC_OP_get:   // By its own rule, a copy of an f32 parameter.
     case HEC_OP_stash: // As the slot is.
     case HEC_OP_fetch:
         return true;

@@ -16,8 +16,8 @@
 
 enum { RESULTS_MAX = 16 };
 
-// Attributes that a row need not list: of whatever was inlined, works on rows of experts, has results, can add, has a
-// number of operands or results that differs, or calls a kernel. False: `name` is none of them.
+// Attributes that a row need not list: those of operations that were inlined, work on rows of experts, have results,
+// can add, have a number of operands or results that differs, or calls a kernel. False: `name` is none of them.
 static bool find_implied(MlirOperation op, const struct hec_op_row *row, MlirStringRef name,
                          struct hec_word *word) {
     char words[80];

@@ -6,8 +6,10 @@
 //
 // Why      The whole meaning of a program is known here; later passes take it apart for the machine that it runs on.
 // Needs    the graph stage: one function for each call, symbols with all that a model says of them.
-// Leaves   hecate.parts: a text of words key=value for each symbol, by its name, and "the dims" for their sizes. A word is
-//          what the part says in numbers and words; of a function `body` is a hash of all else: its operations in order,
+// Leaves   hecate.parts: a text of words key=value for each symbol, by its name, and "the dims" for their sizes. A word
+// is
+//          what the part says in numbers and words; of a function `body` is a hash of all else: its operations in
+// order,
 //          what each reads, its types. Words are the same where models are: neither locations nor the batch, the
 //          precision, ranks and the target are in them, nor how parameters begin, which a checkpoint holds.
 // Reports  nothing.
@@ -38,7 +40,7 @@ struct writer {
     HEC_VEC(struct size) sizes;
     HEC_VEC(struct word) words; // Words of the part being written.
     struct hec_map number;      // Numbers a function's values, from 1 on.
-    FILE *body;                 // Text that is hashed. NULL: of none.
+    FILE *body;                 // Text that is hashed. NULL: none.
     HEC_VEC(MlirNamedAttribute) parts;
 };
 

@@ -1,4 +1,4 @@
-// shard: who owns which expert first, and all choices of movement.
+// shard: the first owners of experts, and all choices of movement.
 //
 //   before   moe.set, hecate.settings; hecate.recorded_loads and hecate.plan, files, where they were given
 //   after    hecate.movement of the module; `owner` and `forecast` of each set, where they are not

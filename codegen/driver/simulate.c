@@ -13,7 +13,7 @@ static bool refuse(const char *why) {
     return false;
 }
 
-// 0: not a number of steps; of none at all.
+// 0: not a number of steps, or none at all.
 static long steps_of(const struct hec_options *o) {
     char *end;
     if (!o->simulate_steps) return 0;

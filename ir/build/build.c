@@ -18,7 +18,7 @@ _Static_assert((int)HEC_EXPERTS_MAX == (int)HEC_IR_EXPERTS_MAX, "checked program
 
 // ---- @forward
 
-// The loss of all layers together: of their mean scores and fractions, whose sums are known now. Added to
+// The loss of all layers together, from their mean scores and fractions, whose sums are known now. Added to
 // those of single layers.
 static void build_joint_loss(struct hec_scope *scope) {
     const struct hec_moe *moe = NULL;
@@ -201,7 +201,7 @@ static bool read_settings(struct hec_build *build) {
     }
     build->world = hec_program_count(build->program, HEC_KEY_cluster_nodes, 1) *
                    hec_program_count(build->program, HEC_KEY_cluster_devices, 1);
-    build->group = hec_program_count(build->program, HEC_KEY_train_group, 0); // 0: of an iteration.
+    build->group = hec_program_count(build->program, HEC_KEY_train_group, 0); // 0: one iteration.
     build->batch = hec_program_count(build->program, HEC_KEY_parallel_microbatch, 0);
     if (build->batch < 1) {
         hec_build_error(build, at, "parallel.microbatch is %s, expected a number",

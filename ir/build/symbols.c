@@ -117,7 +117,7 @@ static void link_select_bias(struct hec_build *build, const struct hec_moe *moe)
     hec_set_put_select_bias(set, hec_any_sym_name(bias));
 }
 
-// A slot that the runtime reads. It holds "loads", of `set`; of what else it holds `set` is null.
+// A slot that the runtime reads. It holds "loads", those of `set`, or other values: then `set` is null.
 static MlirOperation build_slot(struct hec_build *build, const char *symbol, MlirType type,
                                 int64_t layers, const char *holds, MlirOperation set,
                                 struct hec_span at) {
@@ -146,7 +146,7 @@ static void build_loads(struct hec_build *build, const struct hec_moe *moe) {
     *hec_map_at(&build->loads, moe) = (intptr_t)slot.ptr;
 }
 
-// The logits of a loss that has a name; of one against a teacher what the tokens lose, which no logits tell alone.
+// The logits of a named loss; for one against a teacher the losses of tokens, which no logits give alone.
 static void build_loss_slot(struct hec_build *build, const struct hec_named_loss *loss) {
     const struct hec_scope top = {.build = build};
     const bool soft = loss->temperature > 0;

@@ -57,7 +57,7 @@ static const struct {
 static const char *const scaling[] = {"factor", "low", "high", "amplitude"};
 static const char *const numbers[] = {"deviation", "theta", "factor", "low", "high", "amplitude"};
 
-// The ramp from `low` to `high`: of elements or, with `original`, of turns in so many positions.
+// The ramp from `low` to `high`: elements or, with `original`, turns in so many positions.
 static bool check_ramp(MlirOperation op) {
     const double low = hec_any_low(op), high = hec_any_high(op);
     const bool turns = hec_any_has_original(op);

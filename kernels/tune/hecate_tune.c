@@ -1,6 +1,6 @@
 // hecate-tune FILE [ROUNDS [ROWS]]: measures block sizes of the GEMMs on this machine and writes those
 // that beat the default, for HECATE_BLOCKING. `hecatec --tune` runs it. OMP_NUM_THREADS and HECATE_ISA
-// apply: they should be what training runs with. ROWS: of the largest GEMM; fewer are a trial.
+// apply: set them as for training. ROWS: of the largest GEMM; fewer are a trial.
 //
 // Candidates are measured in turn, again and again, and the fastest run of each counts. The default is
 // a candidate twice: how far its two figures lie apart is what a busy machine makes of equal sizes,

@@ -20,7 +20,7 @@ static bool enters(const struct hpl_topology *t, const struct hpl_plan *plan, in
     return k == plan->first[e] || t->node[plan->holder[k]] != t->node[plan->holder[k - 1]];
 }
 
-// From the owner to all holders, who pass it on; a node is entered once.
+// From the owner to all holders, which pass it on; a node is entered once.
 static void count_tree(const struct hec_stage *s, const struct hpl_plan *plan, int32_t e,
                        struct hec_chunks *c) {
     const struct hpl_topology *t = &s->topology;

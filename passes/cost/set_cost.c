@@ -73,7 +73,7 @@ static double wave_us(const struct hec_machine *machine, MlirBlock wave) {
     return wave.ptr ? hec_span_us(machine, wave, none, none) : 0;
 }
 
-// Whether GEMMs read a copy of the parameter in bf16; `param` empty: of any.
+// Whether GEMMs read a copy of the parameter in bf16; `param` empty: any parameter.
 static bool is_rounded(MlirOperation module, MlirStringRef param) {
     HEC_EACH (op, hec_ops_below(module))
         if (hec_op_is(op, HEC_OP_get) && hec_type_is_rounded(mlirValueGetType(hec_result(op, 0))) &&

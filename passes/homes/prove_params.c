@@ -13,7 +13,7 @@
 // Elements [at, end) of the parameter buffer or, of a parameter of a set, of its chunk.
 struct extent {
     MlirOperation op;
-    MlirStringRef set; // Empty: of the parameter buffer.
+    MlirStringRef set; // Empty: the parameter buffer.
     int64_t at, end;
 };
 

@@ -186,7 +186,7 @@ static bool add_chunks(struct hec_mover *m, const struct hpl_plan *plan, const c
     return true;
 }
 
-// The holders of a plan, with owners, who keep their chunks also where the policy has others compute them;
+// The holders of a plan, with owners, which keep their chunks also where the policy has others compute them;
 // where chunks are cut there are none.
 static enum hpl_status with_owners(const struct hec_mover *m, struct hpl_plan *to,
                                    const struct hpl_plan *plan) {

@@ -216,7 +216,7 @@ static bool add_movement(struct writer *w, MlirOperation op) {
 
 static void write_block(struct writer *w, MlirBlock block);
 
-// The operation that says how often a loop runs: of waves, or of those that were overwritten.
+// The operation that gives a loop's count: that of waves, or of overwritten ones.
 static void write_waves(struct writer *w, const struct hec_for *loop) {
     const MlirOperation count = mlirOpResultGetOwner(loop->bound);
     const bool overwritten = hec_op_is(count, HEC_OP_overwritten);

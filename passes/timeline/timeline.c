@@ -140,7 +140,7 @@ static void close_loop(struct device *d) {
 
 // ---- the script
 
-// AdamW of copies that stay, each of which has states: of a mean device.
+// AdamW on a mean device for copies that stay, each of which has states.
 static double copies_us(const struct run *r, const struct device *d) {
     const struct hec_costs *costs = &r->request->setup->costs;
     double bytes = 0;
@@ -260,7 +260,7 @@ static void act(struct run *r, int32_t device, const struct hec_action *a) {
     }
 }
 
-// The end of the script: of an iteration, of a step, of all steps.
+// The end of the script, which ends an iteration, a step, or all steps.
 static void end_iteration(struct run *r, struct device *d) {
     const int64_t step = hec_step_of(r, d);
     d->at = 0;
@@ -341,7 +341,7 @@ static double plan_us(const struct run *r, const struct hec_set_cost *c) {
     return 100 + 0.026 * c->experts * hec_devices_of(r);
 }
 
-// As many pieces of a chunk as make its way over several devices short: of more, times hardly differ.
+// As many pieces of a chunk as make its way over several devices short: with more, times hardly differ.
 enum { SEGMENTS_MOST = 8 };
 
 static void take_set(struct run *r, int i) {

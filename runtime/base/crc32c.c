@@ -113,7 +113,7 @@ static void make_tables(void) {
             table.of[k][byte] = before >> 8 ^ table.of[0][before & 255];
         }
     }
-    uint32_t moved[32]; // Each bit of a state; of several bits it is the sum.
+    uint32_t moved[32]; // Each bit of a state; several bits give the sum.
     for (int bit = 0; bit < 32; bit++)
         moved[bit] = step_by_tables(UINT32_C(1) << bit, zeros, STRETCH);
     for (int k = 0; k < 4; k++) {

@@ -133,7 +133,7 @@ enum hrt_training hrt_run_trains(const struct hrt_run *run) {
                                                                         : HRT_BY_ADAMW;
 }
 
-// Entries of a token that a teacher says of it: of its files, or as many as --check-grad draws.
+// Teacher entries of a token: as many as the files have, or as --check-grad draws.
 static int64_t entries_of(const struct hrt_run *run, const struct hrt_data *data) {
     enum { DRAWN = 3 };
     if (run->arguments->check_grad) return DRAWN;

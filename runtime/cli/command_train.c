@@ -240,7 +240,7 @@ static void look_at_routers(struct job *job, const struct hrt_routers *routers) 
     hrt_collapse_warn(&job->trainer.loads, routers);
 }
 
-// Shows a step. From here on what is printed goes nowhere when nobody takes it; one who has gone away has also
+// Shows a step. From here on output goes nowhere when nobody takes it; a reader that has gone away has also
 // asked to stop.
 static void show(struct job *job, const struct hrt_step_report *step) {
     if (hrt_log_progress_step(&job->progress, step)) return;
@@ -396,7 +396,7 @@ static bool take_and_save(struct job *job, int64_t number, struct hrt_error *err
            checkpoint(job, error); // The last one is saved at the end.
 }
 
-// GFLOP/s that a rank could do at most, where that can be measured: of kernels on a processor.
+// GFLOP/s that a rank could reach, where that can be measured: kernels on a processor.
 static double measure_peak(const struct job *job) {
     const struct hrt_program *program = job->run->program;
     if (hrt_device_is_apart(&job->state.device)) return 0;

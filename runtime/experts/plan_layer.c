@@ -59,7 +59,7 @@ static void take_slot(const struct hrt_fssdp *fssdp, const struct hrt_moving_set
     }
 }
 
-// Makes `placed` of the layer its plan: who computes, who holds, and in which slots; replicas that have
+// Makes `placed` of the layer its plan: the computing ranks, the holders, and their slots; replicas that have
 // one keep it.
 static void adopt(struct hrt_fssdp *fssdp, int set, int64_t at) {
     const struct hrt_moving_set *moving = &fssdp->set[set];

@@ -144,7 +144,7 @@ int hrt_door_descriptor(const struct hrt_door *door) {
     return door->poll;
 }
 
-// Words that are there come before those who knock: a rank among many strangers is heard before it may have to go.
+// Words of guests come before new connections: a rank among many strangers is heard before it may have to go.
 bool hrt_door_next(struct hrt_door *door, struct hrt_visitor *visitor) {
     struct epoll_event event[AT_ONCE];
     dismiss_silent(door);

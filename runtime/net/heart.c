@@ -17,7 +17,7 @@ enum { ALIVE = 1, LEAVES = 2 };
 
 struct hrt_net_heart {
     struct hrt_net *own;
-    int before, next;      // Whom it listens to, and who listens to it.
+    int before, next;      // It listens to `before`; `next` listens to it.
     int64_t period_ns;     // Between two beats.
     int64_t silent, limit; // Beats without a sign of `before`; so many, and it is lost.
     bool left;             // `before` has said that it leaves.

@@ -161,7 +161,7 @@ static bool agree(int launched, int size, bool sound, struct hrt_error *error) {
     return first == size;
 }
 
-// Communicators in the order of nodes, and who the ranks are.
+// Communicators in the order of nodes, and the facts of the ranks.
 static void open_wire(struct hrt_net *own, int launched) {
     struct wire *wire = wire_of(own);
     const int32_t node = own->node_of[launched];

@@ -1,17 +1,18 @@
-// The executor for GPUs of their own: NCCL's messages and kernels that add, on streams of their own. A library of its own,
-// which only programs of several ranks for target cuda are linked with.
+// The executor for GPUs of their own: NCCL's messages and kernels that add, on streams of their own. A library of its
+// own, which only programs of several ranks for target cuda are linked with.
 //
-// A lane that moves device memory has a communicator and a stream. A list is turned into launches at once (launch.h): groups
-// of messages and, between them, copies and adds.
+// A lane that moves device memory has a communicator and a stream. A list is turned into launches at once (launch.h):
+// groups of messages and, between them, copies and adds.
 //
-// NCCL connects two ranks when they first have a message for each other, and blocks the host of either until the other comes
-// to it. So every lane connects all ranks when they join, in one group that all of them have, on a thread that the caller
-// looks after: a rank that does not come ends in our words. Communicators block: with `blocking = 0` every group is
-// launched by a thread of its own, which takes 50 us of the host in place of 7 (measured on an H100, NCCL 2.28).
+// NCCL connects two ranks when they first have a message for each other, and blocks the host of either until the other
+// comes to it. So every lane connects all ranks when they join, in one group that all of them have, on a thread that
+// the caller looks after: a rank that does not come ends in our words. Communicators block: with `blocking = 0` every
+// group is launched by a thread of its own, which takes 50 us of the host in place of 7 (measured on an H100, NCCL
+// 2.28).
 //
-// Communicators share nothing (splitShare): those that do launch in one order, so that rows would wait behind chunks. For the
-// same reason NCCL_LAUNCH_ORDER_IMPLICIT stays off. Kernels of several communicators may start in any order, and each needs
-// all of its thread blocks: so all lanes together take no more than half of the multiprocessors.
+// Communicators share nothing (splitShare): those that do launch in one order, so that rows would wait behind chunks.
+// For the same reason NCCL_LAUNCH_ORDER_IMPLICIT stays off. Kernels of several communicators may start in any order,
+// and each needs all of its thread blocks: so all lanes together take no more than half of the multiprocessors.
 #define _GNU_SOURCE // The program's name.
 #include <assert.h>
 #include <errno.h>
@@ -66,7 +67,7 @@ static void check_cuda(struct hrt_comm *comm, const char *what, cudaError_t erro
     if (error != cudaSuccess) fail(comm, what, cudaGetErrorString(error));
 }
 
-// Nothing says who does not come: NCCL names no rank. `what` has waited for so long, `hint` may help.
+// The missing rank is unknown: NCCL names none. `what` has waited for so long, `hint` may help.
 static void watch(struct hrt_comm *comm, double seconds, const char *what, const char *hint) {
     const int turn = comm->rank < 10 ? comm->rank : 10; // One speaks, and ends the others.
     char why[256];
@@ -99,8 +100,8 @@ static void look(void *context, double seconds) {
 
 // ---- opening and joining
 
-// Thread blocks of a lane, at most, each of which copies some 25 to 50 GB/s and takes buffers for every peer. Rows are waited
-// for. 0: the lane has no lists on the device.
+// Thread blocks of a lane, at most, each of which copies some 25 to 50 GB/s and takes buffers for every peer. Rows are
+// waited for. 0: the lane has no lists on the device.
 static const int blocks[HRT_LANES] = {
     [HRT_LANE_ROWS] = 8,   [HRT_LANE_GATHER] = 4, [HRT_LANE_ADDED] = 4,
     [HRT_LANE_REDUCE] = 4, [HRT_LANE_DENSE] = 4,  [HRT_LANE_SAVE] = 2,
@@ -310,8 +311,8 @@ static void close_nccl(struct hrt_comm *comm) {
 }
 
 // An estimate, since NCCL tells no number, and free memory is known only after. Measured on an H100: a communicator
-// of one rank took 4 MiB and 6 MiB a block (NCCL 2.28), those of four ranks 5 MiB more for each block and peer (2.30). Others
-// have seen up to 12 MiB.
+// of one rank took 4 MiB and 6 MiB a block (NCCL 2.28), those of four ranks 5 MiB more for each block and peer (2.30).
+// Others have seen up to 12 MiB.
 static size_t bytes_of(int ranks) {
     enum { MIB = 1 << 20, ALONE = 4 * MIB, BLOCK = 6 * MIB, PEER = 5 * MIB, NODE = 8 };
     const size_t peers = (size_t)(ranks < NODE ? ranks : NODE) - 1;

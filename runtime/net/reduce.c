@@ -2,7 +2,7 @@
 // all parts go to everybody. Each rank sends and receives 2 (size - 1) / size of the data, the least
 // possible; MPI's own reduction promises no order.
 //
-// Little data goes to everybody at once, who all add it up alike: the same bits with one wait less.
+// Little data goes to all ranks at once, which add it up alike: the same bits with one wait less.
 // Much data goes in rounds, so that scratch is bounded.
 #include "runtime/net/net.h"
 

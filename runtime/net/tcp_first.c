@@ -169,7 +169,7 @@ static bool seat(struct hall *hall, int fd, const struct hrt_tcp_hello *hello) {
     return true;
 }
 
-// Those who have said who they are. False: an error of all.
+// Seats ranks that have said hello. False: an error of all.
 static bool let_in(struct hall *hall) {
     struct hrt_visitor visitor;
     while (hall->count < hall->meeting->size - 1 && hrt_door_next(hall->door, &visitor)) {

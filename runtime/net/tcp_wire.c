@@ -348,7 +348,7 @@ static struct message **request(const struct hrt_net_pieces *pieces, int i) {
     return (struct message **)pieces->request + i;
 }
 
-// Gives a message that has begun to come, or has come, to who asks for it now.
+// Gives a message that has begun to come, or has come, to the receive that asks for it now.
 static void claim(struct link *link, struct message *message) {
     const uint32_t tag = message->head.tag;
     struct message *early = take_first(&link->early[tag]);

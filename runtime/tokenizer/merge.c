@@ -13,7 +13,7 @@ struct symbol {
     int32_t id, previous, next; // id -1: merged into one in front; places -1: none.
 };
 
-// A pair that may merge: who is first comes out first.
+// A pair that may merge: the one with the least `first` comes out first.
 struct candidate {
     uint64_t first; // Rank << 32 | place of its left symbol.
     int32_t id;     // The id of the merged symbol.

@@ -57,7 +57,7 @@ static bool touch_all(struct hrt_state *state, struct hrt_error *error) {
     return touched;
 }
 
-// Parameters keep their places whatever a rank has of them, and a rank touches its own.
+// Parameters have the same places on every rank, and a rank touches only its own.
 static bool reserve_all(struct hrt_state *state, enum hrt_training training,
                         struct hrt_error *error) {
     const struct hrt_program *program = state->program;

@@ -1,4 +1,4 @@
-// The devices of the ranks meet: who has which, and who moves what lies on them.
+// Finds ranks that share a device, and opens the executor of transfers between devices.
 #include "runtime/train/devices.h"
 
 #include <stdlib.h>
@@ -52,7 +52,8 @@ static const struct hrt_executor *choose(const struct hrt_executor *executor, st
     return NULL;
 }
 
-// The device has failed. The process ends without the destructors of what has met others over it, which may wait for ever.
+// The device has failed. The process ends without the destructors of what has met others over it, which may wait for
+// ever.
 static void end(void *context, int exit_code) {
     hrt_comm_abort(context, exit_code);
 }

@@ -1,5 +1,5 @@
-// mix: one file of blocks from several, as often as their weights say. Which comes next is who lags most behind its
-// share, the first of equals: so any begin of the mixture has nearly these shares, and nothing is drawn.
+// mix: one file of blocks from several, as often as their weights say. The next block is from the file that lags most
+// behind its share, the first of equals: so any begin of the mixture has nearly these shares, and nothing is drawn.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -59,7 +59,7 @@ static const char *variable_text(struct hec_emitter *e, const struct hec_device_
     return text;
 }
 
-// The heads of the loops: of the threads, and the variables that their number stands for.
+// The heads of the loops: that over threads, and the variables that their number stands for.
 static void write_threads(struct hec_emitter *e, const struct hec_device_loop *loop) {
     const char *one = loop->threads == 1 ? hec_nest_variable(&loop->nest, 0) : "thread";
     hec_statement(e, "HKC_FOR(%s, count) {", one);
