@@ -25,7 +25,7 @@
 
 // Reads of some parameters that come together.
 struct unit {
-    MlirBlock block; // That of the loop, or of the function.
+    MlirBlock block; // The loop's, or the function's.
     MlirValue layer; // Null: the parameters have none.
     int64_t number;  // The layer, where it is a constant; else -1.
     int segment; // Outside of loops: 2 for each loop over layers before, and 1 where a loop reads.

@@ -139,7 +139,7 @@ static void group(MlirOperation experts, MlirOperation func) {
     const MlirValue ids = hec_experts_ids(experts);
     const MlirOperation route = hec_build_inferred(&b, HEC_OP_route, 1, &ids, 1, &count);
     assert(!mlirOperationIsNull(route)); // Its operand passed the verifier of moe.experts.
-    // Whose rows they are, for distribute-experts. On one rank routes of two sets may be one.
+    // The owner of the rows, for distribute-experts. On one rank routes of two sets may be one.
     const bool told = hec_module_has_world(hec_module_of(experts));
     const MlirNamedAttribute rows_of =
         hec_attr_symbol(b.context, HEC_ROWS_OF, hec_set_sym_name(set));

@@ -206,7 +206,7 @@ static bool read_flag(struct reader *r, json_t *from, const char *key) {
     return json_is_true(value);
 }
 
-// That the object has no keys but those of `known`, which NULL ends: a misspelt one would go unnoticed.
+// Checks that the object has no keys but those of `known`, which NULL ends: a misspelt one would go unnoticed.
 static void check_keys(struct reader *r, json_t *object, const char *const *known) {
     const char *key;
     json_t *value;

@@ -11,7 +11,7 @@ typedef void hec_emit_op(struct hec_emitter *e, MlirOperation op);
 // codegen/targets/NAME/printer.c. Everything else of a program is the same for all targets (this folder).
 struct hec_back_end {
     const char *name;           // "cpu"
-    const char *const *headers; // That its statements need; ended by NULL.
+    const char *const *headers; // Headers for its statements; ended by NULL.
     // The struct that the program's kernels need (emitter.h, device). Not NULL: tensors, and the numbers that a call of
     // the program is given, lie in the memory of a device, and statements only ask for work.
     const char *const *device_headers;

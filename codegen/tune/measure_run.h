@@ -13,9 +13,9 @@ struct hec_measure_bed {
     struct hec_arena *arena;
     const struct hec_options *options;
     const char *launch; // Words that come before the program's.
-    int64_t ranks;      // That these start.
+    int64_t ranks;      // Ranks that these start.
     const char *route;  // For people: "zipf:1.2", "trace:run.loads".
-    unsigned seconds;   // That a run may take.
+    unsigned seconds;   // Limit of a run.
     // Private.
     const char *folder, *forced; // `forced`: the route as programs get it.
     const char *format, *tokens, *loads, *log, *said;

@@ -197,7 +197,7 @@ MlirAttribute hec_unit_of(MlirOperation op);               // Null: it is the mo
 MlirStringRef hec_unit_at(MlirOperation op, int depth);    // 0: the outermost; empty: none so deep.
 MlirStringRef hec_unit_name(MlirOperation op);             // The innermost; empty: none.
 bool hec_unit_is_in(MlirOperation op, MlirStringRef unit); // At any depth.
-MlirAttribute hec_unit_around(MlirOperation op);           // That of the call; null: none.
+MlirAttribute hec_unit_around(MlirOperation op);           // The unit of the call; null: none.
 MlirAttribute hec_unit_called(MlirOperation call, MlirStringRef callee); // Operations of `callee`.
 bool hec_unit_verify(MlirOperation op);
 

@@ -72,7 +72,7 @@ bool hec_call_size(MlirOperation call, const char *name, struct hec_tensor *dims
 
 struct hec_size {
     const char *name;
-    struct hec_tensor dims; // Whose product it is.
+    struct hec_tensor dims; // The size is their product.
 };
 
 struct hec_choice {

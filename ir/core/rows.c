@@ -1,4 +1,4 @@
-// Whose rows: the attribute `rows_of` names the set whose experts' rows an operation works on. group-experts
+// Ownership of rows: the attribute `rows_of` names the set whose experts' rows an operation works on. group-experts
 // writes it on the route and on operations that order rows by it; differentiate on the reverse of these. A reader of
 // rows gets it from its operands, the moment it is built; a slot has it from the value that it keeps,
 // a fetch from its slot. Operations that bring rows back to their tokens have it, too; their results are no rows.

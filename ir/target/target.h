@@ -10,9 +10,8 @@
 // codegen/targets/NAME/facts.c.
 struct hec_target {
     const char *name;
-    const char
-        *architectures;       // That may stand behind "name:", with | between them; NULL: none may.
-    const char *compiled_for; // Those that "name:all" is.
+    const char *architectures; // Choices behind "name:", with | between them; NULL: none may.
+    const char *compiled_for;  // Those that "name:all" is.
     int panel_columns; // Weights of GEMMs lie in panels of so many columns; 0: all lie as rows.
     int align_bytes; // Alignment of everything in the arena, of every parameter and every copy of one.
     bool apart;      // Tensors lie in a device's memory.

@@ -9,7 +9,7 @@
 // A file that is read. It is not trusted: the first fault is reported at its place in the file, and `sound` is false
 // from then on.
 struct hec_json_file {
-    MlirOperation module; // Whose context reports.
+    MlirOperation module; // Its context reports.
     const char *path;
     char *text;
     json_t *root; // NULL where it could not be read.

@@ -8,8 +8,8 @@
 // @backward. Fails where the route is not in the loop of its set's layers.
 void hec_find_rows(struct hec_routed *x);
 
-// That waves can take their place: each is there, in one block, and moves rows by this route. When the limit
-// is gone.
+// Checks that waves can take the place of these: each is there, in one block, and moves rows by this route. When the
+// limit is gone.
 void hec_check_rows_forward(struct hec_routed *x);
 void hec_check_rows_backward(struct hec_routed *x);
 

@@ -92,7 +92,7 @@ const struct hec_woken *hec_lanes_woken(struct hec_lanes *lanes);
 struct hec_part {
     int32_t transfer, device;
     double begin, end;
-    double bytes; // That come to the device.
+    double bytes; // Bytes that come to the device.
 };
 
 // A message that has arrived.

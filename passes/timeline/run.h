@@ -63,8 +63,8 @@ struct run {
     int32_t norm[2], publish[2];
     int32_t *unit
         [2]; // Transfers of an iteration: gathers of dense parameters. [script.units] -1: not there yet.
-    int64_t of_iteration[2];              // Whose those are.
-    int64_t of_step[2];                   // Whose those are.
+    int64_t of_iteration[2];              // The iteration of `unit`.
+    int64_t of_step[2];                   // The step of `sum`, `norm` and `publish`.
     double *spent;                        // [steps][devices][HEC_SPENT]
     double *end, *body;                   // [steps] of them, and of their gradients
     struct hec_path *path;                // [steps] to the end

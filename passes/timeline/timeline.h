@@ -53,15 +53,15 @@ struct hec_timeline_request {
 
 // Times of one step.
 struct hec_step_time {
-    double us;                 // From the end of the step before, of the last device.
-    double body_us;            // Its part until all gradients are there, of its last iteration.
+    double us;                 // From the end of the step before, on the last device.
+    double body_us;            // Its part until the last iteration's gradients are there.
     double spent[HEC_SPENT];   // Means over devices.
     double slowest[HEC_SPENT]; // On the device that waits least.
     double imbalance;          // Mean over layers and iterations.
     double replicas;           // Mean of a layer.
     double cross;              // Part of rows that change node, likewise.
-    double moved;              // Chunks with their states, to new owners or copies.
-    double exposed;            // Waiting for chunks and gradients, per layer and iteration.
+    double moved;              // Chunks that move with their states, to new owners or copies.
+    double exposed;            // Waits for chunks and gradients, per layer and iteration.
     struct hec_path path;      // Splits the step's time along the critical path to the last device.
 };
 
@@ -70,9 +70,9 @@ int64_t hec_timeline_layers(const struct hec_setup *setup);
 
 // New owners, and placements that last: how much a change of them moves, and how long it takes.
 struct hec_owners {
-    int64_t every;     // Iterations; 0: there are none.
-    int64_t changes;   // That the steps had. None: the rest is of one that is simulated by itself.
-    double chunks, us; // In one change.
+    int64_t every;        // Iterations; 0: there are none.
+    int64_t changes;      // In the steps. 0: the rest describes one simulated by itself.
+    double chunks, us;    // In one change.
     bool loads_are_short; // Shorter than an interval: a change moves less than it would.
     double
         us_of_a_step; // Its part of a mean step: owners change behind the step in which their time has come.

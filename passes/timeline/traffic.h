@@ -15,7 +15,7 @@ enum { HEC_PLANNED = 4 }; // Times whose plans are kept.
 
 // One layer in one iteration.
 struct hec_traffic {
-    int64_t iteration; // Whose it is; -1: none yet.
+    int64_t iteration; // -1: none yet.
     int64_t waves;
     double *load; // [devices] rows computed
     double *pair; // [devices][devices] rows from and to; NULL: sums alone

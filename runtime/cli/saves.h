@@ -19,7 +19,7 @@ struct hrt_saves {
     struct hrt_saving *saving;   // The save of step `begun`. NULL: none.
     int64_t begun, begun_at;     // hk_clock
     double since;                // The same in seconds; or when the run began.
-    struct hrt_profile *profile; // That is told of saves; NULL: none.
+    struct hrt_profile *profile; // Gets the times of saves; NULL: none.
 };
 
 // Finds the checkpoint of --resume, and takes checkpoint.dir for this run. A folder that has checkpoints which the run

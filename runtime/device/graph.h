@@ -10,7 +10,7 @@
 struct hrt_graph {
     struct hrt_device *device;
     void *recorded; // The back end's, or NULL.
-    int times;      // That the caller asked for the part itself.
+    int times;      // Runs of the part by the caller itself.
 };
 
 // Whether the device was asked for the part, of which nothing is left to do. If not, the caller asks for it and then

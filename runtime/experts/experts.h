@@ -66,7 +66,7 @@ struct hrt_experts_set {
     int64_t experts, picks, layers;
     int64_t width;   // Elements of a row, and of an expert's result for it.
     int64_t slots;   // Chunks of one layer that a rank holds, at most: `first` has one entry more.
-    int64_t holders; // That a plan of a layer has in all, at most; 0: slots of every rank.
+    int64_t holders; // Most holders in a plan of a layer; 0: slots of every rank.
     int64_t wave_rows; // Rows of a wave on one rank.
     bool limited;      // Its experts have a capacity: hrt_drop will be called.
     bool bf16;         // Rows are of bf16, there and back. Only on a device with separate memory.

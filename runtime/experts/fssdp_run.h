@@ -24,8 +24,8 @@ int64_t hrt_fssdp_holders(const struct hrt_program *program, int set);
 
 // Transfers of experts to and from this rank: sparse collectives only, rows not counted.
 struct hrt_moved {
-    double seconds;        // That transfers took, from when all that send to this rank had begun.
-    double exposed;        // That this rank waited for them, once all had begun; and
+    double seconds;        // Time of transfers, from when all senders to this rank had begun.
+    double exposed;        // Waits of this rank for them, once all had begun; and
     double late;           // Waits before: for ranks that had not begun, for any reason.
     double bytes, crossed; // Received; from other nodes.
 };

@@ -33,7 +33,7 @@ struct hrt_move {
     enum hrt_move_kind kind;
     bool under_way;
     int set;
-    int64_t layer; // Whose.
+    int64_t layer; // The moving layer.
 };
 
 struct hrt_moving_layer {

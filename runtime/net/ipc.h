@@ -41,7 +41,7 @@ struct hrt_ipc_end {
     struct hrt_ipc_words *words; // As the host sees them.
     CUdeviceptr device_words;    // As the GPU does.
     char *place;                 // [HRT_IPC_PLACES][piece]
-    uint64_t pieces;             // That the GPU has been asked to copy.
+    uint64_t pieces;             // Pieces whose copies are queued.
     uint32_t *
         expected; // For a receiver: [room] the token of piece n at n % room, of those not taken yet.
     uint32_t room; // A power of 2, or 0.

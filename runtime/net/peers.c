@@ -97,7 +97,7 @@ static _Noreturn void leave(struct hrt_net *own, bool all) {
 
 void hrt_net_follow(struct hrt_net *own, int lost) {
     own->calls->alarm(own->heart, lost); // For those whom the rank that raised it does not reach.
-    wait_seconds(0.5);                   // That one is heard first.
+    wait_seconds(0.5);                   // The other message comes first.
     clear_away(own, lost);
     leave(own, false);
 }

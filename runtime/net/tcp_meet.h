@@ -16,8 +16,8 @@ struct hrt_seat {
 
 struct hrt_meeting {
     const struct hrt_place *place;
-    struct hrt_secret secret; // That of the environment and, of a file, its key.
-    int seconds;              // That all may take.
+    struct hrt_secret secret; // The environment's and, with a file, its key.
+    int seconds;              // Limit of the meeting.
     double deadline;          // Rank 0's deadline, as far as it is known: all count as it does.
     const char *topology;
     int rank, size;

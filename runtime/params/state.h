@@ -26,8 +26,8 @@ struct hrt_said {
 struct hrt_state {
     const struct hrt_program *program;
     struct hrt_placement *placement; // Borrowed; of this program.
-    enum hrt_training training;      // Whose the means and variances are.
-    struct hrt_device device;        // Whose memory the buffers below are.
+    enum hrt_training training;      // The optimizer of the means and variances.
+    struct hrt_device device;        // Has the buffers below.
     void *model;                     // The emitted struct, bound to the buffers below.
     void *values[HRT_VALUES];        // param_elements each; means and variances only in training.
     void *rounded;                   // Copies of parameters in bf16 (params/rounded.h), or NULL.

@@ -1,8 +1,8 @@
 // reshard_near.c: owners as even as algorithm 2 makes them, with few changes.
 //
 // Algorithm 2 deals all light experts out anew, so that nearly every chunk moves, whether loads have changed much or
-// little. Here it only says what the fullest node and device of a layer may carry; owners of now are then changed one exchange at a time, until
-// none carries more.
+// little. Here it only says what the fullest node and device of a layer may carry; owners of now are then changed one
+// exchange at a time, until none carries more.
 #include "runtime/plan/order.h"
 #include "runtime/plan/reshard.h"
 #include "runtime/plan/work.h"
@@ -29,7 +29,7 @@ struct change {
     int64_t node,
         fullest;   // The larger excess behind it, of the two nodes, of the two devices.
     int32_t moved; // Chunks that are then not where they were at first, more than now.
-    int64_t rows;  // That change places.
+    int64_t rows;  // Rows that change places.
 };
 
 static bool take_arrays(struct near *r, int32_t layers, struct hpl_work *work) {
@@ -210,7 +210,8 @@ static int32_t worst(const int64_t *load, const int64_t *most, int32_t count) {
     return worst;
 }
 
-// Makes the worst node better, else the worst device; false: no change does. Nodes count more, and no change makes the worse of two worse.
+// Makes the worst node better, else the worst device; false: no change does. Nodes count more, and no change makes the
+// worse of two worse.
 static bool even_out(struct near *r) {
     const struct hpl_topology *topology = r->topology;
     const int32_t n = worst(r->node_load, r->node_limit, topology->nodes);

@@ -25,7 +25,7 @@ struct hpl_slots_request {
 };
 
 struct hpl_slots {
-    int32_t replicas; // That a device may hold of one layer, at most: its slots.
+    int32_t replicas; // Most replicas of one layer on a device: its slots.
     int32_t holders;  // Holders of all experts of one layer, at most.
     int32_t
         grad_layers; // Layers whose gradients have slots at a time: one adds while another's travel.

@@ -39,7 +39,7 @@ struct hrt_profile {
     int64_t number, step_start, phase_start;
     enum hrt_phase phase;
     int64_t kernel_end; // End of the last kernel of this phase, or where the phase began.
-    int kernel;         // That kernel's row; -1: none yet.
+    int kernel;         // Row of the kernel; -1: none yet.
 };
 
 // As the functions without _at, which take the time from hk_clock.

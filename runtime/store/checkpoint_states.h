@@ -23,7 +23,8 @@ struct hrt_states {
     const struct json_t *muon;     // NULL: all are AdamW's.
 };
 
-// Whose they are in the checkpoint of these facts. False: it is of a version that does not tell Muon's from AdamW's.
+// The optimizer of the states in the checkpoint of these facts. False: it is of a version that does not tell Muon's
+// from AdamW's.
 bool hrt_states_read(struct hrt_states *states, const struct json_t *facts,
                      const struct hrt_state *state, struct hrt_error *error);
 

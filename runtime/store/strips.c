@@ -15,7 +15,7 @@ enum {
     ROWS = 64,    // Rows of the file's matrix in a turned strip: a panel of ours (kernels/types.h).
     COLUMNS = 32, // A tile's; a block of MXFP4.
     RUN = 1 << 15, // Elements of a strip that is not turned.
-    STRIPS = 16,   // That a thread takes at once.
+    STRIPS = 16,   // Strips that a thread takes at once.
 };
 
 struct reading {

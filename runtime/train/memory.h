@@ -12,7 +12,7 @@
 // Bytes of the scratch of hrt_grad_norm.
 size_t hrt_memory_sums_bytes(const struct hrt_program *program);
 
-// Whose memory. A program whose device has no separate memory has all of it on the host.
+// The place of memory. A program whose device has no separate memory has all of it on the host.
 enum hrt_memory_place { HRT_ON_HOST, HRT_ON_DEVICE, HRT_PINNED };
 
 enum { HRT_MEMORY_LINES = 13 };

@@ -37,7 +37,7 @@ static const char help[] =
 struct job {
     char **command; // With --resume, and NULL at its end.
     const char *checkpoints;
-    long failures; // That it gives up after.
+    long failures; // It gives up after so many.
     sigset_t watched, before;
     bool stopping;
 };
