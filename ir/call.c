@@ -92,10 +92,8 @@ static bool check_operation(MlirOperation op, const struct hec_kernel *kernel) {
     const MlirOperation twin = hec_call_operation(op);
     const struct hec_choice choice = hec_choose_kernel(twin);
     bool sound = hec_op_verify(twin);
-    if (sound && choice.kernel != kernel) {
-        hec_ir_error(op, "%s is not the kernel for these operands", kernel->name);
-        sound = false;
-    }
+    if (sound && choice.kernel != kernel)
+        sound = hec_ir_error(op, "%s is not the kernel for these operands", kernel->name);
     sound = sound && check_sizes(op, &choice);
     mlirOperationDestroy(twin);
     return sound;

@@ -9,7 +9,6 @@
 #include "ir/ops/contract.h"
 #include "ir/ops/fused.h"
 #include "ir/ops/head_loss.h"
-#include "ir/ops/rule.h"
 #include "ir/target/target.h"
 
 bool hec_kernel_keeps_bf16(const struct hec_kernel *kernel, bool result, int index) {

@@ -229,10 +229,9 @@ static void add(struct hec_gradient *rules, MlirValue v, MlirValue gradient) {
     if (!wants(rules, v)) return;
     if (!mlirTypeEqual(hec_type_unrounded(mlirValueGetType(v)), mlirValueGetType(gradient))) {
         const MlirStringRef name = hec_value_name(v);
-        hec_ir_error(d->forward,
-                     "internal error: the gradient of %%%.*s has another type than the value",
-                     (int)name.length, name.data);
-        d->sound = false;
+        d->sound = hec_ir_error(
+            d->forward, "internal error: the gradient of %%%.*s has another type than the value",
+            (int)name.length, name.data);
         d->broken = true;
         return;
     }

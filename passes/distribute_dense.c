@@ -78,8 +78,7 @@ static bool collect(struct entries *all, MlirOperation module, MlirOperation bac
             const struct entry *other = &all->entry[i];
             if (other == e || other->symbol.ptr != symbol.ptr || !is_of_loop(other->layer))
                 continue;
-            hec_ir_error(op, "not yet: two loops accumulate the gradient of one parameter");
-            sound = false;
+            sound = hec_ir_error(op, "not yet: two loops accumulate the gradient of one parameter");
         }
     }
     return sound;

@@ -1,6 +1,5 @@
 // --explain=comm: the transfers of each layer, how long they take, and how long devices wait for them. A step
 // is simulated, as everywhere.
-#include <stdlib.h>
 #include <string.h>
 
 #include "passes/cost/explain.h"

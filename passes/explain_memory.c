@@ -8,7 +8,6 @@
 #include "ir/core/setting.h"
 #include "ir/target/target.h"
 #include "passes/base/movement.h"
-#include "passes/base/rewrite.h"
 #include "passes/held.h"
 #include "passes/homes/homes.h"
 #include "passes/pipeline.h"

@@ -17,7 +17,6 @@
 #include "lang/base/vec.h"
 #include "passes/base/pass.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

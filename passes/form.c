@@ -150,8 +150,7 @@ static bool check_paths(MlirOperation module) {
     for (int k = 1; k < params; k++) {
         for (int i = k - 1; i >= 0 && by_path(&ops.op[i], &ops.op[k]) == 0; i--) {
             if (!share_path(ops.op[i], ops.op[k])) continue;
-            hec_ir_error(ops.op[k], "has the path of another parameter");
-            sound = false;
+            sound = hec_ir_error(ops.op[k], "has the path of another parameter");
             break;
         }
     }
@@ -175,8 +174,7 @@ static bool check_fetches(MlirOperation module) {
     for (int k = 0; k < ops.count; k++) {
         if (!hec_op_is(ops.op[k], HEC_OP_fetch) || hec_map_get(&stashed, slot_key(ops.op[k])))
             continue;
-        hec_ir_error(ops.op[k], "nothing is stashed in its slot");
-        sound = false;
+        sound = hec_ir_error(ops.op[k], "nothing is stashed in its slot");
     }
     hec_map_free(&stashed);
     free(ops.op);
@@ -190,8 +188,7 @@ bool hec_check_form(MlirOperation module) {
     for (int e = 0; e < 2 && sound; e++) {
         const MlirOperation op = hec_find_symbol(module, HEC_STR(entry[e]));
         if (mlirOperationIsNull(op) || hec_op_is(op, HEC_OP_FUNC)) continue;
-        hec_ir_error(op, "@%s has to be a function", entry[e]);
-        sound = false;
+        sound = hec_ir_error(op, "@%s has to be a function", entry[e]);
     }
     return sound;
 }

@@ -150,11 +150,10 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
             fuse(&head, most);
             continue;
         }
-        hec_ir_error(op,
-                     "not yet: parallel.logits = %" PRId64 " where logits are not "
-                     "exactly `x @ param`, or have another reader",
-                     most);
-        sound = false;
+        sound = hec_ir_error(op,
+                             "not yet: parallel.logits = %" PRId64 " where logits are not "
+                             "exactly `x @ param`, or have another reader",
+                             most);
     }
     return sound ? HEC_PASS_DONE : HEC_PASS_REFUSED;
 }

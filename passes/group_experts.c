@@ -172,8 +172,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     HEC_EACH_OF (op, hec_ops_below(module), HEC_OP_experts) {
         const MlirOperation func = hec_find_symbol(module, hec_any_expert(op));
         if (hec_map_get(&taken, func.ptr)) {
-            hec_ir_error(op, "its experts' function belongs to another moe.experts");
-            sound = false;
+            sound = hec_ir_error(op, "its experts' function belongs to another moe.experts");
         } else if (check(op, func)) {
             *hec_map_at(&taken, func.ptr) = 1;
             group(op, func);

@@ -6,7 +6,6 @@
 #include "ir/accessors.h"
 #include "ir/target/target.h"
 #include "passes/base/movement.h"
-#include "passes/base/rewrite.h"
 #include "runtime/plan/plan.h"
 
 static int64_t at_least_one(int64_t layers) {

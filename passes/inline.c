@@ -27,14 +27,11 @@ static bool ends(MlirOperation func, int depth) {
     bool sound = true;
     HEC_EACH (op, hec_ops_below(func)) {
         if (!sound) break;
-        if (hec_op_is(op, HEC_OP_experts)) {
-            hec_ir_error(op, "group-experts has to run before inline");
-            sound = false;
-        }
+        if (hec_op_is(op, HEC_OP_experts))
+            sound = hec_ir_error(op, "group-experts has to run before inline");
         if (!hec_op_is(op, HEC_OP_FUNC_CALL)) continue;
         if (depth == DEPTH_MAX) {
-            hec_ir_error(op, "calls more than %d deep: a function calls itself", DEPTH_MAX);
-            sound = false;
+            sound = hec_ir_error(op, "calls more than %d deep: a function calls itself", DEPTH_MAX);
         } else {
             sound = ends(callee_of(op), depth + 1);
         }

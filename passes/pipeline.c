@@ -7,7 +7,6 @@
 #include <mlir-c/Pass.h>
 #include <mlir-c/Transforms.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

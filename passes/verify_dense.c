@@ -16,7 +16,6 @@
 #include "lang/base/vec.h"
 #include "passes/base/movement.h"
 #include "passes/base/pass.h"
-#include "passes/base/rewrite.h"
 #include "passes/base/walk.h"
 
 enum { WAVES = 2, LAYERS_MAX = 10000, HELD_MAX = 2 };

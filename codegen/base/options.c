@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "codegen/base/status.h"
 #include "codegen/base/version.h"
 #include "lang/base/str.h"
 
@@ -217,21 +218,16 @@ static bool take(struct parser *p, const struct option *option, const char *rest
     if (option->form != NEXT_ARGUMENT && *rest == '=') rest++;
     if (!*rest && option->form != AFTER_EQUALS && p->at + 1 < p->argc) rest = p->argv[++p->at];
     if (*rest) return store(p, option, rest);
-    fprintf(stderr, "hecatec: error: %s needs a value: %s%s\n", option->name, option->name,
-            option->shown);
-    return false;
+    return hec_fail("%s needs a value: %s%s", option->name, option->name, option->shown);
 }
 
 static bool take_argument(struct parser *p) {
     const char *argument = p->argv[p->at];
     if (*argument != '-' || !argument[1]) {
-        if (p->options->input) {
-            fprintf(stderr,
-                    "hecatec: error: two inputs, '%s' and '%s'; one program is compiled "
-                    "at a time\n",
-                    p->options->input, argument);
-            return false;
-        }
+        if (p->options->input)
+            return hec_fail("two inputs, '%s' and '%s'; one program is compiled "
+                            "at a time",
+                            p->options->input, argument);
         p->options->input = argument;
         return true;
     }

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "codegen/base/status.h"
 #include "files/files.h"
 
 // Read by the signal handler: an entry is there when its first byte is.
@@ -67,8 +68,7 @@ void hec_output_guard(void) {
 }
 
 static bool complain(const char *path) {
-    fprintf(stderr, "hecatec: error: cannot write '%s': %s\n", path, strerror(errno));
-    return false;
+    return hec_fail("cannot write '%s': %s", path, strerror(errno));
 }
 
 static const char *temporary_folder(void) {
@@ -150,8 +150,7 @@ bool hec_output_note(bool written, const char *role, const char *path) {
     char why[HF_WHY];
     if (!path || strcmp(path, "-") == 0) return true;
     if (hf_files_add(&files, written ? HF_WRITTEN : HF_READ, role, path, why)) return true;
-    fprintf(stderr, "hecatec: error: %s\n", why);
-    return false;
+    return hec_fail("%s", why);
 }
 
 // Makes a file of a new name from the template `made`, remembered unless it is `kept`. No signal comes between,

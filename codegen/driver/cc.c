@@ -8,6 +8,7 @@
 
 #include "codegen/base/command.h"
 #include "codegen/base/prefix.h"
+#include "codegen/base/status.h"
 #include "codegen/driver/libraries.h"
 
 // Whether a word of the command is an MPI wrapper itself: mpicc, /opt/openmpi/bin/mpicc, mpicc.openmpi.
@@ -128,7 +129,7 @@ int hec_cc_run(const struct hec_build *how, const char *output) {
     const char *prefix = hec_prefix(arena);
     if (!hec_have_headers(arena)) return 3;
     if (!options->cc[strspn(options->cc, " ")]) {
-        fprintf(stderr, "hecatec: error: --cc names no command\n");
+        hec_fail("--cc names no command");
         return 2;
     }
     if (how->ranks && !options->object && !options->dry_run && !have_back_end(arena, prefix, how))

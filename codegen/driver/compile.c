@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "codegen/base/output.h"
+#include "codegen/base/status.h"
 #include "codegen/driver/finish.h"
 #include "codegen/driver/simulate.h"
 #include "codegen/stages/read.h"
@@ -15,7 +16,6 @@
 #include "codegen/tune/autotune.h"
 #include "ir/core/setting.h"
 #include "passes/base/movement.h"
-#include "passes/cost/machine.h"
 #include "passes/plan_file.h"
 #include "passes/plan_origin.h"
 
@@ -33,8 +33,7 @@ static bool note_files(const struct hec_options *o) {
 static bool make_temps_folder(struct hec_compilation *c) {
     const char *folder = c->options->save_temps_folder;
     if (!folder || mkdir(folder, 0777) == 0 || errno == EEXIST) return true;
-    fprintf(stderr, "hecatec: error: cannot make '%s': %s\n", folder, strerror(errno));
-    return false;
+    return hec_fail("cannot make '%s': %s", folder, strerror(errno));
 }
 
 // ---- how experts move
@@ -49,10 +48,8 @@ static bool name_files(struct hec_compilation *c) {
         if (!file[i]) continue;
         // Loads are also what is simulated where experts stay.
         const bool simulated = o->simulate && i == 0 && hec_has_ranks(c->module);
-        if (!hec_moves_experts(c->module) && !simulated) {
-            fprintf(stderr, "hecatec: error: %s: no experts move in this program\n", flag[i]);
-            return false;
-        }
+        if (!hec_moves_experts(c->module) && !simulated)
+            return hec_fail("%s: no experts move in this program", flag[i]);
         if (key[i]) hec_set_attr(c->module, hec_attr_string(c->context, key[i], file[i]));
     }
     return true;
@@ -135,10 +132,8 @@ static bool read_number(const char *text, uint32_t *number) {
     char *end;
     errno = 0;
     const unsigned long value = strtoul(text, &end, 10);
-    if (errno || *end || *text < '0' || *text > '9' || value > UINT32_MAX) {
-        fprintf(stderr, "hecatec: error: --error-limit needs a whole number, got '%s'\n", text);
-        return false;
-    }
+    if (errno || *end || *text < '0' || *text > '9' || value > UINT32_MAX)
+        return hec_fail("--error-limit needs a whole number, got '%s'", text);
     *number = (uint32_t)value;
     return true;
 }

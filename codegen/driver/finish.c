@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include "codegen/base/output.h"
+#include "codegen/base/status.h"
 #include "codegen/base/version.h"
 #include "codegen/driver/cc.h"
 #include "codegen/host/program.h"
 #include "codegen/targets/targets.h"
 #include "ir/accessors.h"
-#include "passes/base/movement.h"
 
 static void print_memory(struct hec_compilation *c, FILE *out) {
     hec_explain_memory(c->module, out);
@@ -97,11 +97,11 @@ int hec_finish_program(struct hec_compilation *c) {
     const struct hec_options *o = c->options;
     const char *source = o->input;
     if (o->output && strcmp(o->output, "-") == 0) {
-        fprintf(stderr, "hecatec: error: -o -: only text can go to standard output (-S)\n");
+        hec_fail("-o -: only text can go to standard output (-S)");
         return HEC_EXIT_COMMAND_LINE;
     }
     if (c->from == STAGE_C && access(source, R_OK) != 0) {
-        fprintf(stderr, "hecatec: error: cannot read '%s': %s\n", source, strerror(errno));
+        hec_fail("cannot read '%s': %s", source, strerror(errno));
         return HEC_EXIT_INPUT;
     }
     const char *output = hec_output_path(c, o->object ? ".o" : "");

@@ -3,10 +3,10 @@
 #define _GNU_SOURCE // memmem
 #include "codegen/driver/libraries.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/base/status.h"
 #include "files/files.h"
 #include "files/interface.h"
 
@@ -43,10 +43,7 @@ static bool check(struct hec_arena *arena, const char *prefix, const char *name)
     const char *symbol = hec_arena_format(arena, "%s_of_" TEXT_OF(HECATE_INTERFACE), name);
     const char *why;
     FILE *archive = hf_input(path, false, &why);
-    if (!archive) {
-        fprintf(stderr, "hecatec: error: cannot link with '%s': %s\n", path, why);
-        return false;
-    }
+    if (!archive) return hec_fail("cannot link with '%s': %s", path, why);
     const bool ours = has_symbol(archive, symbol);
     fclose(archive);
     if (ours) return true;

@@ -6,12 +6,8 @@
 #include <stdlib.h>
 
 #include "codegen/base/output.h"
+#include "codegen/base/status.h"
 #include "passes/timeline/report.h"
-
-static bool refuse(const char *why) {
-    fprintf(stderr, "hecatec: error: %s\n", why);
-    return false;
-}
 
 // 0: not a number of steps, or none at all.
 static long steps_of(const struct hec_options *o) {
@@ -26,19 +22,16 @@ static long steps_of(const struct hec_options *o) {
 bool hec_check_simulation(struct hec_compilation *c) {
     const struct hec_options *o = c->options;
     if (!o->simulate) {
-        if (o->trace) return refuse("--trace is of a simulation: add --simulate");
-        return !o->json || refuse("--json is of a simulation: add --simulate");
+        if (o->trace) return hec_fail("--trace is of a simulation: add --simulate");
+        return !o->json || hec_fail("--json is of a simulation: add --simulate");
     }
-    if (o->simulate_steps && !steps_of(o)) {
-        fprintf(stderr,
-                "hecatec: error: --simulate needs a number of steps from 1 to %d, got '%s'\n",
-                HEC_SIMULATE_STEPS_MAX, o->simulate_steps);
-        return false;
-    }
-    if (o->explain) return refuse("--simulate and --explain are two reports; ask for one");
-    if (c->from == STAGE_C) return refuse("--simulate needs the model or its IR, not its C");
+    if (o->simulate_steps && !steps_of(o))
+        return hec_fail("--simulate needs a number of steps from 1 to %d, got '%s'",
+                        HEC_SIMULATE_STEPS_MAX, o->simulate_steps);
+    if (o->explain) return hec_fail("--simulate and --explain are two reports; ask for one");
+    if (c->from == STAGE_C) return hec_fail("--simulate needs the model or its IR, not its C");
     if (c->to < STAGE_C)
-        return refuse(
+        return hec_fail(
             "--simulate needs all passes: it does not go with --compile-to or -fsyntax-only");
     return true;
 }

@@ -1,7 +1,6 @@
 // The C function being written: its local variables, and how values become expressions in it.
 #include "codegen/host/function.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "codegen/host/back_end.h"

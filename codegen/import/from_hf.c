@@ -22,8 +22,7 @@ int hec_from_hf(struct hec_arena *arena, const struct hec_options *options) {
     struct hec_hf_model model;
     const char *path = hec_arena_format(arena, "%s/config.json", options->from_hf);
     if (options->input) {
-        fprintf(stderr, "hecatec: error: --from-hf writes a model and compiles none, got '%s'\n",
-                options->input);
+        hec_fail("--from-hf writes a model and compiles none, got '%s'", options->input);
         return HEC_EXIT_COMMAND_LINE;
     }
     if (!hec_output_note(false, "--from-hf", path) || !hec_output_note(true, "-o", options->output))

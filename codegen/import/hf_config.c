@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/base/status.h"
 #include "files/files.h"
 #include "passes/base/json_location.h"
 
 static bool fail(const struct hec_hf_config *config, const char *why) {
-    fprintf(stderr, "hecatec: error: cannot read '%s': %s\n", config->path, why);
-    return false;
+    return hec_fail("cannot read '%s': %s", config->path, why);
 }
 
 static bool load(struct hec_hf_config *config, size_t *bytes) {
@@ -30,7 +30,7 @@ static bool load(struct hec_hf_config *config, size_t *bytes) {
 }
 
 bool hec_hf_open(struct hec_hf_config *config, struct hec_arena *arena, const char *path) {
-    size_t bytes;
+    size_t bytes = 0;
     json_error_t error;
     *config = (struct hec_hf_config){.arena = arena, .path = path};
     if (!load(config, &bytes)) return false;

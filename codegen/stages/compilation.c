@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "codegen/base/output.h"
+#include "codegen/base/status.h"
 
 double hec_driver_now(void) {
     struct timespec t;
@@ -39,7 +40,7 @@ bool hec_make_pipeline(struct hec_compilation *c) {
     const char *text = c->options->passes ? c->options->passes : hec_pipeline_default;
     char *why = NULL;
     c->pipeline = hec_pipeline_parse(hec_driver_context(c), text, &why);
-    if (!c->pipeline) fprintf(stderr, "hecatec: error: --passes: %s\n", why);
+    if (!c->pipeline) hec_fail("--passes: %s", why);
     free(why);
     return c->pipeline;
 }

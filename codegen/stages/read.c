@@ -7,6 +7,7 @@
 
 #include "codegen/base/output.h"
 #include "codegen/base/prefix.h"
+#include "codegen/base/status.h"
 #include "codegen/import/hf_names.h"
 #include "codegen/stages/crash.h"
 #include "ir/accessors.h"
@@ -81,10 +82,7 @@ bool hec_run_front(struct hec_compilation *c, int *status) {
 static bool read_module(struct hec_compilation *c) {
     const char *why = NULL, *path = c->options->input;
     const struct hec_source *source = hec_source_read(&c->reporter.sources, path, &why);
-    if (!source) {
-        fprintf(stderr, "hecatec: error: cannot read '%s': %s\n", path, why);
-        return false;
-    }
+    if (!source) return hec_fail("cannot read '%s': %s", path, why);
     c->module =
         mlirOperationCreateParse(hec_driver_context(c), HEC_STR(source->text), HEC_STR(path));
     if (mlirOperationIsNull(c->module)) return false;
@@ -100,9 +98,8 @@ static bool is_for_asked_target(const struct hec_compilation *c) {
     const MlirStringRef own =
         hec_module_has_target(c->module) ? hec_module_target(c->module) : HEC_STR("cpu");
     if (!c->options->target || mlirStringRefEqual(own, HEC_STR(c->options->target))) return true;
-    fprintf(stderr, "hecatec: error: --target=%s: '%s' is for target %.*s\n", c->options->target,
-            c->options->input, (int)own.length, own.data);
-    return false;
+    return hec_fail("--target=%s: '%s' is for target %.*s", c->options->target, c->options->input,
+                    (int)own.length, own.data);
 }
 
 bool hec_make_module(struct hec_compilation *c) {

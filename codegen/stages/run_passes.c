@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "codegen/base/status.h"
 #include "codegen/stages/crash.h"
 #include "codegen/stages/stages.h"
 #include "ir/accessors.h"
@@ -35,8 +36,7 @@ static bool check_printed(struct hec_compilation *c) {
             if (strcmp(name, "all") == 0) continue;
             if (!hec_find_stage(c, "--print-ir-after", name, &stage)) return false;
             if (stage >= STAGE_PASS && stage < STAGE_C) continue;
-            fprintf(stderr, "hecatec: error: --print-ir-after: '%s' is no pass\n", name);
-            return false;
+            return hec_fail("--print-ir-after: '%s' is no pass", name);
         }
     }
     return true;
@@ -80,9 +80,7 @@ static void after_step(void *user, const struct hec_step *step, MlirOperation mo
 // A proof that fails shows a fault of hecatec, unless the IR came as text that somebody may have changed.
 static bool is_text_at_fault(const struct hec_compilation *c) {
     if (c->from < STAGE_GRAPH) return false;
-    fprintf(stderr,
-            "hecatec: error: %s: no program has this IR; if hecatec printed it, that is a bug\n",
-            c->options->input);
+    hec_fail("%s: no program has this IR; if hecatec printed it, that is a bug", c->options->input);
     return true;
 }
 

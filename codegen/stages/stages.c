@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "codegen/base/status.h"
 #include "lang/base/str.h"
 
 static const struct {
@@ -61,23 +62,16 @@ bool hec_choose_stages(struct hec_compilation *c) {
     }
     if (o->compile_from) {
         if (!hec_find_stage(c, "--compile-from", o->compile_from, &c->from)) return false;
-        if (c->from == STAGE_CHECK) {
-            fprintf(stderr, "hecatec: error: --compile-from=check: that stage is for people and "
-                            "cannot be read back; parse and graph can\n");
-            return false;
-        }
-        if (o->cluster && c->from > STAGE_CHECK) {
-            fprintf(stderr, "hecatec: error: --cluster needs the model: IR of a "
-                            "later stage has its cluster\n");
-            return false;
-        }
-        if (c->from > c->to) {
-            fprintf(stderr,
-                    "hecatec: error: --compile-from=%s comes after the stage to compile "
-                    "to\n",
-                    o->compile_from);
-            return false;
-        }
+        if (c->from == STAGE_CHECK)
+            return hec_fail("--compile-from=check: that stage is for people and "
+                            "cannot be read back; parse and graph can");
+        if (o->cluster && c->from > STAGE_CHECK)
+            return hec_fail("--cluster needs the model: IR of a "
+                            "later stage has its cluster");
+        if (c->from > c->to)
+            return hec_fail("--compile-from=%s comes after the stage to compile "
+                            "to",
+                            o->compile_from);
     }
     if (o->passes && !hec_make_pipeline(c)) return false;
     return true;

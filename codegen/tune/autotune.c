@@ -7,12 +7,12 @@
 // machine chooses as a slow one does.
 #include "codegen/tune/autotune.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/base/status.h"
 #include "codegen/tune/knobs.h"
 #include "codegen/tune/measure.h"
 #include "codegen/tune/trial.h"
@@ -438,11 +438,6 @@ static void print_report(struct tuning *t, const struct trial *final, int finals
 
 // ---- the command line
 
-static bool refuse(const char *why) {
-    fprintf(stderr, "hecatec: error: --autotune %s\n", why);
-    return false;
-}
-
 // 0: not a number of seconds.
 static long seconds_of(const struct hec_options *o) {
     if (!o->autotune_seconds) return SECONDS;
@@ -457,13 +452,12 @@ bool hec_check_autotune(struct hec_compilation *c) {
     int measured;
     if (!hec_check_measure(o, &measured)) return false;
     if (!o->autotune) return true;
-    if (!seconds_of(o)) {
-        fprintf(stderr, "hecatec: error: --autotune needs seconds from 1 to %d, got '%s'\n",
-                SECONDS_MOST, o->autotune_seconds);
-        return false;
-    }
-    if (o->plan) return refuse("chooses what --plan=FILE says; give one of them");
-    if (c->from > STAGE_PARSE) return refuse("needs the model: it does not go with --compile-from");
+    if (!seconds_of(o))
+        return hec_fail("--autotune needs seconds from 1 to %d, got '%s'", SECONDS_MOST,
+                        o->autotune_seconds);
+    if (o->plan) return hec_fail("--autotune chooses what --plan=FILE says; give one of them");
+    if (c->from > STAGE_PARSE)
+        return hec_fail("--autotune needs the model: it does not go with --compile-from");
     return true;
 }
 
@@ -541,7 +535,8 @@ static bool measure(struct tuning *t, struct hec_measurement *m, int wanted,
             (struct hec_measured){.set = s.set, .count = s.count, .simulated = us_of(&final[i])};
         of[count++] = i;
     }
-    if (count == 0) return refuse("--measure has nothing to run: no candidate fits in memory");
+    if (count == 0)
+        return hec_fail("--autotune --measure has nothing to run: no candidate fits in memory");
     const int best = hec_measure(m, candidate, count, &t->trial[0].score, least_gain);
     if (best < 0) return false;
     *chosen = of[best];

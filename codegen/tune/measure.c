@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "codegen/base/output.h"
+#include "codegen/base/status.h"
 #include "passes/cost/explain.h"
 
 // Rounds that take long are fewer.
@@ -18,11 +19,6 @@ enum { ROUNDS = 5, FEW_ROUNDS = 3, LONG_ROUND_SECONDS = 120 };
 enum { SECONDS = 600, SECONDS_MOST = 86400, MOST = HEC_MEASURE_MOST + 1 };
 
 // ---- the command line
-
-static bool refuse(const char *why) {
-    fprintf(stderr, "hecatec: error: %s\n", why);
-    return false;
-}
 
 // "4" or "4,60".
 static bool read_numbers(const char *text, int *count, unsigned *seconds) {
@@ -39,18 +35,15 @@ bool hec_check_measure(const struct hec_options *o, int *count) {
     unsigned seconds;
     *count = 0;
     if (!o->measure)
-        return !o->launch || refuse("--launch is of measurements: add --autotune --measure=N");
-    if (!o->autotune) return refuse("--measure is of a search: add --autotune");
-    if (!read_numbers(o->measure, count, &seconds)) {
-        fprintf(
-            stderr,
-            "hecatec: error: --measure needs a number of candidates from 1 to %d, and may have a "
-            "limit for each run from 1 to %d seconds behind a comma, got '%s'\n",
-            HEC_MEASURE_MOST, SECONDS_MOST, o->measure);
-        return false;
-    }
-    if (o->launch && !o->launch[strspn(o->launch, " ")]) return refuse("--launch names no command");
-    if (o->dry_run) return refuse("--measure runs programs: it does not go with -###");
+        return !o->launch || hec_fail("--launch is of measurements: add --autotune --measure=N");
+    if (!o->autotune) return hec_fail("--measure is of a search: add --autotune");
+    if (!read_numbers(o->measure, count, &seconds))
+        return hec_fail("--measure needs a number of candidates from 1 to %d, and may have a "
+                        "limit for each run from 1 to %d seconds behind a comma, got '%s'",
+                        HEC_MEASURE_MOST, SECONDS_MOST, o->measure);
+    if (o->launch && !o->launch[strspn(o->launch, " ")])
+        return hec_fail("--launch names no command");
+    if (o->dry_run) return hec_fail("--measure runs programs: it does not go with -###");
     return true;
 }
 
@@ -238,7 +231,7 @@ int hec_measure(struct hec_measurement *m, struct hec_measured *candidate, int c
         print_table(m, candidate, count, of->speed.tokens, best);
         if (best >= 0) print_doubt(&r, best);
         fputs("\n", stderr);
-        if (best < 0) refuse("--measure: none of the candidates could be built and run");
+        if (best < 0) hec_fail("--measure: none of the candidates could be built and run");
     }
     for (int i = 0; i < count; i++) {
         if (r.program[i]) hec_output_discard(r.program[i]);

@@ -14,6 +14,7 @@
 #include "codegen/base/command.h"
 #include "codegen/base/output.h"
 #include "codegen/base/prefix.h"
+#include "codegen/base/status.h"
 #include "files/files.h"
 #include "passes/cost/setup.h"
 #include "runtime/plan/loads/loads.h"
@@ -161,16 +162,13 @@ static bool write_tokens(struct hec_measure_bed *bed, const struct hec_step_scor
 static bool write_loads(struct hec_measure_bed *bed) {
     char why[LOADS_WHY];
     struct loads all;
-    if (!loads_read(&all, bed->options->profile, why)) {
-        fprintf(stderr, "hecatec: error: %s\n", why);
-        return false;
-    }
+    if (!loads_read(&all, bed->options->profile, why)) return hec_fail("%s", why);
     struct loads last = all;
     if (last.iterations > HEC_MEASURE_STEPS) last.iterations = HEC_MEASURE_STEPS;
     last.rows += (size_t)(all.iterations - last.iterations) * all.layers * all.devices *
                  all.microbatches * all.experts;
     const bool written = loads_write(&last, bed->loads, why);
-    if (!written) fprintf(stderr, "hecatec: error: %s\n", why);
+    if (!written) hec_fail("%s", why);
     loads_free(&all);
     return written;
 }

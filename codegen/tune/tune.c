@@ -22,19 +22,19 @@ static int hand_over(struct hec_arena *arena, const struct hec_options *options,
     const char *path = hec_arena_format(arena, "%s/bin/%s", prefix ? prefix : "", tool->name);
     const char *file = tool->file ? tool->file : tool->standard;
     if (!*file) {
-        fprintf(stderr, "hecatec: error: %s= needs the name of a file\n", tool->flag);
+        hec_fail("%s= needs the name of a file", tool->flag);
         return HEC_EXIT_COMMAND_LINE;
     }
     if (options->input) {
-        fprintf(stderr, "hecatec: error: %s measures this machine and compiles nothing, got '%s'\n",
-                tool->flag, options->input);
+        hec_fail("%s measures this machine and compiles nothing, got '%s'", tool->flag,
+                 options->input);
         return HEC_EXIT_COMMAND_LINE;
     }
     if (options->verbose || options->dry_run) fprintf(stderr, "%s %s\n", path, file);
     if (options->dry_run) return HEC_EXIT_DONE;
     fflush(NULL);
     execl(path, tool->name, file, (char *)NULL);
-    fprintf(stderr, "hecatec: error: cannot run '%s': %s\n", path, strerror(errno));
+    hec_fail("cannot run '%s': %s", path, strerror(errno));
     return HEC_EXIT_CC;
 }
 
@@ -44,7 +44,7 @@ static const struct hec_back_end *back_end_of(const struct hec_options *options)
 }
 
 static int refuse(const struct hec_options *options, const char *flag) {
-    fprintf(stderr, "hecatec: error: %s: not yet: --target=%s\n", flag, options->target);
+    hec_fail("%s: not yet: --target=%s", flag, options->target);
     return HEC_EXIT_COMMAND_LINE;
 }
 

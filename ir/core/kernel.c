@@ -2,12 +2,10 @@
 #include "ir/core/kernel.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ir/accessors.h"
 #include "ir/core/signature.h"
-#include "lang/base/arena.h"
 
 static const struct hec_kernel kernels[] = {
 #define HEC_KERNEL(name, operation, choose, types, values, sizes, arguments)                       \

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "ir/core/kernel.h"
-#include "ir/core/signature.h"
 
 static const struct hec_op_row rows[HEC_OP_OTHER + 1] = {
 #define HEC_OP(id, dialect, operands, results, attributes)                                         \

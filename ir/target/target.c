@@ -58,8 +58,7 @@ static bool check_settings(MlirOperation module, const struct hec_target *target
         const char *key = mlirIdentifierStr(setting.name).data;
         const char *value = mlirStringAttrGetValue(setting.attribute).data;
         if (!hec_target_lacks(target->name, key, value)) continue;
-        hec_ir_error(module, "not yet: `%s = %s` (target %s)", key, value, target->name);
-        sound = false;
+        sound = hec_ir_error(module, "not yet: `%s = %s` (target %s)", key, value, target->name);
     }
     return sound;
 }

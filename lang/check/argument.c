@@ -30,8 +30,7 @@ bool hec_check_arguments(struct hec_checker *checker, const struct hec_expr *cal
                            count);
             good = false;
         } else if (hec_argument(call, argument->name) != argument) {
-            hec_error(checker, argument->at, "`%s` is given twice", argument->name);
-            good = false;
+            good = hec_error(checker, argument->at, "`%s` is given twice", argument->name);
         }
     }
     if (given == positional) return good;

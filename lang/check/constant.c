@@ -1,7 +1,6 @@
 // Values known when compiling: dims, lets, the variable of a repeat, and expressions of
 // them.
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lang/check/checker.h"

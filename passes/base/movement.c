@@ -1,7 +1,6 @@
 // The choices of movement as attributes, and where experts are needed.
 #include "passes/base/movement.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,10 +154,9 @@ bool hec_movement_check(MlirOperation module) {
         const struct hec_movement_number *n = &hec_movement_numbers[i];
         const int64_t value = *hec_movement_at(&movement, i);
         if (value >= n->least && value <= n->most) continue;
-        hec_ir_error(module,
-                     "hecate.movement: %s must be from %" PRId64 " to %" PRId64 ", not %" PRId64,
-                     n->key, n->least, n->most, value);
-        sound = false;
+        sound = hec_ir_error(
+            module, "hecate.movement: %s must be from %" PRId64 " to %" PRId64 ", not %" PRId64,
+            n->key, n->least, n->most, value);
     }
     return sound;
 }
@@ -235,8 +233,7 @@ static bool find_in(MlirOperation module, struct hec_sites *sites, const char *f
         if (site) {
             note(sites, site, ops.op[k], strcmp(func, "backward") == 0);
         } else {
-            hec_ir_error(ops.op[k], "not yet: more than %d sets of experts", HEC_SITES_MAX);
-            sound = false;
+            sound = hec_ir_error(ops.op[k], "not yet: more than %d sets of experts", HEC_SITES_MAX);
         }
     }
     free(ops.op);

@@ -7,7 +7,6 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 const double hec_reached_of_flops = 0.5, hec_reached_of_bandwidth = 0.7, hec_reached_of_link = 0.95;

@@ -6,7 +6,6 @@
 
 #include "ir/accessors.h"
 #include "passes/base/movement.h"
-#include "passes/base/rewrite.h"
 #include "runtime/plan/types.h"
 
 static bool holds(MlirOperation op, enum hec_op id) {

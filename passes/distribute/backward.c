@@ -1,7 +1,6 @@
 #include "passes/distribute/backward.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "ir/accessors.h"
 #include "passes/base/again.h"

@@ -81,8 +81,7 @@ static bool all_routed(MlirOperation module, const struct hec_ops *routes) {
         sound &= is_routed_once(op, routes);
     for (int i = 0; i < routes->count; i++) {
         if (hec_rows_of(routes->op[i]).length) continue;
-        hec_ir_error(routes->op[i], "belongs to no set");
-        sound = false;
+        sound = hec_ir_error(routes->op[i], "belongs to no set");
     }
     return sound;
 }

@@ -6,8 +6,7 @@
 enum { OPERANDS_MAX = 8 };
 
 void hec_routed_fail(struct hec_routed *x, MlirOperation op, const char *text) {
-    hec_ir_error(op, "%s", text);
-    x->sound = false;
+    x->sound = hec_ir_error(op, "%s", text);
 }
 
 bool hec_routed_has_rows(MlirValue v) {

@@ -57,8 +57,7 @@ static struct hec_home home_at(struct hec_homes *p, enum hec_home_kind kind, Mli
     } else if (is_layer_around(op, layer)) {
         home.row = HEC_ROW_LAYER;
     } else {
-        hec_ir_error(op, "the layer is neither a constant nor that of the loop around");
-        p->sound = false;
+        p->sound = hec_ir_error(op, "the layer is neither a constant nor that of the loop around");
     }
     return home;
 }
@@ -176,8 +175,8 @@ static void pin_arguments(struct hec_homes *p, const char *name) {
     if (mlirOperationIsNull(func)) return;
     const MlirBlock body = hec_func_body(func);
     if (mlirBlockGetNumArguments(body) > HEC_ARGUMENTS) {
-        hec_ir_error(func, "has more than the arguments ids, targets, scale and auxiliary_scale");
-        p->sound = false;
+        p->sound = hec_ir_error(
+            func, "has more than the arguments ids, targets, scale and auxiliary_scale");
         return;
     }
     for (int i = 0; i < mlirBlockGetNumArguments(body); i++) {

@@ -203,9 +203,8 @@ static void set_layouts(struct hec_homes *p) {
         const bool found =
             param.ptr && hec_param_has_set(param) && (panels || p->target->panel_columns == 0);
         if (!weights.panels || found) continue;
-        hec_ir_error(op, "not yet: experts multiply by a parameter only, which only "
-                         "GEMMs of one shape read");
-        p->sound = false;
+        p->sound = hec_ir_error(op, "not yet: experts multiply by a parameter only, which only "
+                                    "GEMMs of one shape read");
     }
 }
 

@@ -97,11 +97,9 @@ static bool check(MlirOperation module) {
     bool sound = true;
     HEC_EACH (op, hec_ops_below(module)) {
         if (hec_op_is(op, HEC_OP_FUNC_CALL)) {
-            hec_ir_error(op, "calls have to be inlined before buffers are placed");
-            sound = false;
+            sound = hec_ir_error(op, "calls have to be inlined before buffers are placed");
         } else if (hec_choose_kernel(op).kernel) {
-            hec_ir_error(op, "must be a call of its kernel: run select-kernels first");
-            sound = false;
+            sound = hec_ir_error(op, "must be a call of its kernel: run select-kernels first");
         }
     }
     return sound;

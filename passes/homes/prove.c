@@ -13,7 +13,6 @@
 //          hold their values when @forward has ended; nothing of @forward overwrites the slots whose values
 //          the next @forward reads (`kept`). Parameters lie apart, with room for theirs.
 // Reports  the first faults; "homes: an operand's bytes were overwritten".
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

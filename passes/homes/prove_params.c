@@ -27,8 +27,7 @@ struct params {
 };
 
 static void fault(struct params *p, MlirOperation op, const char *text) {
-    hec_ir_error(op, "homes: %s", text);
-    p->sound = false;
+    p->sound = hec_ir_error(op, "homes: %s", text);
 }
 
 // a * b, at most ELEMENTS_MAX; -1 when one of them is negative.

@@ -2,7 +2,6 @@
 #include "passes/timeline/lanes.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
 // --simulate: the time of a step on the whole cluster, and where it goes.
-#include <stdlib.h>
 #include <string.h>
 
 #include "ir/core/setting.h"

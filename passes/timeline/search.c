@@ -10,7 +10,6 @@
 // flatters all candidates of a policy alike.
 #include "passes/timeline/search.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "ir/accessors.h"

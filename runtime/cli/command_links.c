@@ -6,7 +6,6 @@
 #include "files/files.h"
 #include "runtime/base/format.h"
 #include "runtime/cli/command.h"
-#include "runtime/log/progress.h"
 #include "runtime/net/link_rates.h"
 #include "runtime/train/ranks.h"
 

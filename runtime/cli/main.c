@@ -4,7 +4,6 @@
 #include <omp.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "files/files.h"

@@ -1,7 +1,6 @@
 // Replicas of a layer come, are read, and go; their gradients go home.
 #include <string.h>
 
-#include "runtime/experts/experts.h"
 #include "runtime/experts/moves.h"
 
 static void start(struct hrt_fssdp *fssdp, int set, int64_t layer, enum hrt_move_kind kind) {

@@ -2,10 +2,8 @@
 // names and PID namespaces of their own.
 #include "runtime/net/net.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -1,6 +1,5 @@
 #include "runtime/net/secret.h"
 
-#include <errno.h>
 #include <gcrypt.h>
 #include <stdio.h>
 #include <stdlib.h>

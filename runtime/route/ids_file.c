@@ -1,7 +1,6 @@
 // Reading, proving and writing the experts of tokens.
 #include "runtime/route/ids_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

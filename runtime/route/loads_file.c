@@ -1,7 +1,6 @@
 // Reading and writing tokens per expert.
 #include "runtime/route/loads_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 // eos_token_id of generation_config.json and config.json.
 #include "runtime/sample/ends.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>

@@ -2,7 +2,6 @@
 #include "runtime/store/hf_names.h"
 
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "runtime/store/mxfp4.h"

@@ -1,5 +1,4 @@
 // The file, its added tokens and its post_processor; and the end of a tokenizer.
-#include <errno.h>
 #include <stdlib.h>
 
 #include "files/files.h"

@@ -3,7 +3,6 @@
 #include "runtime/tokenizer/pattern.h"
 
 #include <pcre2.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 // All ranks have the same places, and a rank keeps its parts. A unit's other parts come into their places and are
 // given back to the system, page by page. A gradient is added to this rank's part where that already has the sum of
 // the iterations before: so a sum is of ranks in their order, this one's with what came before.
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 #include "runtime/train/muon.h"
 
 #include <assert.h>
-#include <math.h>
 #include <string.h>
 
 #include "kernels/matmul/matmul.h"

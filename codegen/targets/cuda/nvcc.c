@@ -64,7 +64,7 @@ static int run(const struct hec_build *build, const char *object) {
     const char *prefix = hec_prefix(arena);
     if (!hec_have_headers(arena)) return HEC_EXIT_CC;
     if (!options->nvcc[strspn(options->nvcc, " ")]) {
-        fprintf(stderr, "hecatec: error: --nvcc names no command\n");
+        hec_fail("--nvcc names no command");
         return HEC_EXIT_COMMAND_LINE;
     }
     struct hec_command c = {.arena = arena};
@@ -158,7 +158,7 @@ int hec_nvcc_compile(struct hec_build *build) {
     struct hec_arena *arena = build->arena;
     const struct hec_options *o = build->options;
     if (o->object) {
-        fprintf(stderr, "hecatec: error: -c: a program for a GPU is two objects\n");
+        hec_fail("-c: a program for a GPU is two objects");
         return HEC_EXIT_COMMAND_LINE;
     }
     const char *object = o->dry_run ? hec_arena_format(arena, "/tmp/%s.cu.o", build->name)
