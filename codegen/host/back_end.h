@@ -4,6 +4,7 @@
 
 #include "codegen/base/build.h"
 #include "codegen/host/emitter.h"
+#include "codegen/host/memory.h"
 
 // Writes the statements of one operation into the current function.
 typedef void hec_emit_op(struct hec_emitter *e, MlirOperation op);
@@ -12,10 +13,10 @@ typedef void hec_emit_op(struct hec_emitter *e, MlirOperation op);
 struct hec_back_end {
     const char *name;           // "cpu"
     const char *const *headers; // Headers for its statements; ended by NULL.
-    // The struct that the program's kernels need (emitter.h, device). Not NULL: tensors, and the numbers that a call of
-    // the program is given, lie in the memory of a device, and statements only ask for work.
+    // Headers of the part that the target's own compiler reads (emitter.h, device). NULL: the C compiler reads all.
     const char *const *device_headers;
-    const char *ranks;    // Transport between ranks by default: "mpi".
+    const struct hec_memory *memory; // Holds tensors.
+    const char *ranks;               // Transport between ranks by default: "mpi".
     const char *executor; // Moves tensors between the ranks' devices: "cuda". NULL: the ranks do.
     // Tells profilers which line of the source follows: the variable of a function that does, and the statement, up to
     // the line's text, its last argument. NULL: nobody is told.
@@ -32,10 +33,5 @@ struct hec_back_end {
     const char *tuner, *tuned_file; // The tool of --tune and the file it writes; NULL: none.
     const char *calibrator;         // The tool of --calibrate; NULL: none.
 };
-
-// Whether tensors lie in the memory of a device.
-static inline bool hec_on_device(const struct hec_emitter *e) {
-    return e->back_end->device_headers;
-}
 
 #endif

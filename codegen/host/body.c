@@ -204,32 +204,16 @@ static void emit_list(struct hec_emitter *e, const MlirOperation *op, int count,
 // ---- forward and backward
 
 static void return_losses(struct hec_emitter *e, MlirOperation func) {
-    static const char *const field[HEC_LOSSES] = {".loss = ", ".cross_entropy = ", ".auxiliary = "};
     const MlirOperation end = mlirBlockGetTerminator(hec_func_body(func));
-    const int count = (int)mlirOperationGetNumOperands(end);
-    const char *list = "";
-    if (count != hec_count_losses(e->module)) {
+    if (mlirOperationGetNumOperands(end) != hec_count_losses(e->module)) {
         hec_emit_fault(
             e, func,
             "must return the loss, the cross entropy and the auxiliary loss, and one for "
             "each slot that holds a loss");
         return;
     }
-    for (int i = 0; i < count; i++) {
-        const MlirValue v = hec_operand(end, i);
-        const char *before = i ? ", " : "", *name = i < HEC_LOSSES ? field[i] : "";
-        if (hec_on_device(e))
-            list = HEC_TEXT(e, "%s%s%s", list, before, hec_ref(e, v));
-        else
-            list = HEC_TEXT(e, "%s%s%s%s%s", list, before, i == HEC_LOSSES ? ".named = {" : "",
-                            name, hec_element(e, v, "0"));
-    }
     hec_blank(&e->function->body);
-    if (hec_on_device(e)) {
-        hec_statement(e, "return hrt_device_losses(m->device, (const float *const[]){%s});", list);
-    } else {
-        hec_statement(e, "return (struct hrt_losses){%s%s};", list, count > HEC_LOSSES ? "}" : "");
-    }
+    e->back_end->memory->losses(e, end);
 }
 
 static void emit_entry(struct hec_emitter *e, const char *name) {
@@ -270,13 +254,7 @@ void hec_emit_functions(struct hec_emitter *e) {
     hec_line(out, "m->targets = targets;");
     const char *cast = strcmp(e->real, "float") == 0 ? "(float)" : "";
     static const char *const number[] = {"scale", "auxiliary_scale"};
-    if (hec_on_device(e)) { // They lie side by side (hec_model_bind).
-        hec_line(out, "const %s numbers[] = {%s%s, %s%s};", e->real, cast, number[0], cast,
-                 number[1]);
-        hec_line(out, "hrt_device_write(m->device, m->%s, numbers, sizeof numbers);", number[0]);
-    }
-    for (int i = 0; i < 2 && !hec_on_device(e); i++)
-        hec_line(out, "m->%s = %s%s;", number[i], cast, number[i]);
+    e->back_end->memory->keep(e, out, number, 2, cast);
     hec_close(out, "}");
     emit_entry(e, "forward");
     emit_entry(e, "backward");

@@ -274,9 +274,10 @@ static const char *part_of(const struct hec_home *home, bool rounded) {
 }
 
 static const char *home_ref(struct hec_emitter *e, const struct hec_home *home, bool rounded) {
-    static const char *const argument[2][HEC_ARGUMENTS] = {
-        {"m->ids", "m->targets", "&m->scale", "&m->auxiliary_scale"},
-        {"m->ids", "m->targets", "m->scale", "m->auxiliary_scale"}};
+    static const char *const argument[HEC_ARGUMENTS] = {"ids", "targets", "scale",
+                                                        "auxiliary_scale"};
+    const char *address = e->back_end->memory->address;
+    const char *const before[HEC_ARGUMENTS] = {"", "", address, address};
     const MlirOperation symbol = hec_home_symbol(e, home);
     switch (home->kind) {
     case HEC_HOME_SLOT:
@@ -288,7 +289,7 @@ static const char *home_ref(struct hec_emitter *e, const struct hec_home *home, 
         }
         return member_text(e, part_of(home, rounded), symbol, home);
     case HEC_HOME_ARGUMENT:
-        return argument[hec_on_device(e)][home->at];
+        return HEC_TEXT(e, "%sm->%s", before[home->at], argument[home->at]);
     case HEC_HOME_ARENA:
         break; // Has a name only by its value.
     case HEC_HOME_NONE:

@@ -143,13 +143,10 @@ void hec_model_struct(struct hec_emitter *e, struct hec_writer *out) {
     const char *dims = hec_dims_text(e, mlirValueGetType(ids));
     hec_line(out, "const int32_t *ids; // %s", dims);
     hec_line(out, "const int32_t *targets; // %s; negative: ignored.", dims);
-    const char *pointer = hec_on_device(e) ? "*" : "";
+    const char *pointer = e->back_end->memory->pointer;
     hec_line(out, "%s %sscale; // Factor of the token losses.", e->real, pointer);
     hec_line(out, "%s %sauxiliary_scale; // Factor of the auxiliary losses.", e->real, pointer);
-    if (hec_on_device(e)) {
-        hec_line(out, "struct hrt_device *device; // The runtime's.");
-        hec_line(out, "struct hkc_lane *lane; // Stream of all work on the device; the runtime's.");
-    }
+    if (e->back_end->memory->members) e->back_end->memory->members(e, out);
     if (e->world > 1) {
         hec_line(out, "struct hrt_experts *experts; // Routes of rows to experts; the runtime's.");
         hec_line(out, "int64_t rows; // Rows of the current wave.");
@@ -298,11 +295,7 @@ void hec_model_bind(struct hec_emitter *e, struct hec_writer *out) {
                      at_offset(e, "a", field->offset));
         }
     }
-    if (hec_on_device(e)) {
-        const int64_t arena = hec_module_arena_bytes(e->module);
-        hec_line(out, "m->scale = (void *)(a + %" PRId64 ");", arena);
-        hec_line(out, "m->auxiliary_scale = m->scale + 1;");
-    }
+    if (e->back_end->memory->bind) e->back_end->memory->bind(e, out);
     hec_close(out, "}");
     free(params.op), free(sets.op), free(slots.op);
 }

@@ -121,7 +121,7 @@ static void write_runtime_headers(struct hec_emitter *e, struct hec_writer *out)
         hec_line(out, "#include \"hecate/runtime/train/dense.h\"");
     }
     if (hec_has_movement(e)) hec_line(out, "#include \"hecate/runtime/experts/fssdp.h\"");
-    if (hec_on_device(e)) hec_line(out, "#include \"hecate/runtime/device/device.h\"");
+    if (e->back_end->memory->header) hec_line(out, "#include \"%s\"", e->back_end->memory->header);
     hec_line(out, "#include \"hecate/runtime/program.h\"");
 }
 
@@ -155,7 +155,7 @@ static void write_head(struct hec_emitter *e, struct hec_writer *out) {
     if (passes.length) hec_comment(out, "%s", line);
     for (const char *const *header = e->back_end->headers; *header; header++)
         hec_line(out, "#include \"%s\"", *header);
-    if (!hec_on_device(e)) write_runtime_headers(e, out);
+    if (!e->back_end->device_headers) write_runtime_headers(e, out);
     hec_blank(out);
 }
 // The part of the program for nvcc: kernels and their launchers. The C compiler takes the rest.
@@ -203,7 +203,7 @@ bool hec_emit_program(MlirOperation module, const struct hec_back_end *back_end,
         hec_align_comments(&e.functions);
         write_head(&e, out);
         hec_dims_print(&e, out);
-        if (hec_on_device(&e)) write_device(&e, out);
+        if (back_end->device_headers) write_device(&e, out);
         hec_model_offsets(&e, out);
         hec_blank(out);
         hec_append(out, &model);
@@ -211,7 +211,7 @@ bool hec_emit_program(MlirOperation module, const struct hec_back_end *back_end,
         hec_append(out, &e.functions);
         hec_blank(out);
         hec_append(out, &tables);
-        if (hec_on_device(&e)) hec_line(out, "#endif");
+        if (back_end->device_headers) hec_line(out, "#endif");
     }
     hec_map_free(&e.fields), hec_map_free(&e.owners), hec_map_free(&e.names);
     hec_arena_free(&e.arena);

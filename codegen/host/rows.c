@@ -29,16 +29,6 @@ static const char *drop_rule(struct hec_emitter *e, MlirOperation op) {
     return hec_word(e, op, "drop", drops);
 }
 
-// Sets the rows of the wave, from the offsets of the experts' rows; the host cannot read these on a device.
-static void set_rows(struct hec_emitter *e, MlirOperation op, MlirValue first) {
-    if (hec_on_device(e)) {
-        hec_statement(e, "m->rows = hrt_wave_rows(%s, wave);", hec_route_key(e, op));
-        return;
-    }
-    const MlirOperation set = hec_find_symbol(e->module, hec_any_set(op));
-    hec_statement(e, "m->rows = %s;", hec_element(e, first, hec_experts(e, set)));
-}
-
 void hec_emit_drop(struct hec_emitter *e, MlirOperation op) {
     const MlirValue ids = hec_drop_ids(op);
     const struct hec_tensor t = hec_tensor_of(mlirValueGetType(ids));
@@ -61,7 +51,7 @@ void hec_emit_dispatch(struct hec_emitter *e, MlirOperation op) {
     hec_statement(e, "hrt_dispatch(%s, wave, %s, %s, %s, %s, %s);", hec_route_key(e, op), rows,
                   gate, first, hec_ref(e, hec_dispatch_x(op)),
                   hec_ref(e, hec_dispatch_weights(op)));
-    set_rows(e, op, hec_dispatch_first(op));
+    e->back_end->memory->rows(e, op, hec_dispatch_first(op));
 }
 
 void hec_emit_give_back(struct hec_emitter *e, MlirOperation op) {
@@ -76,7 +66,7 @@ void hec_emit_collect(struct hec_emitter *e, MlirOperation op) {
 void hec_emit_dispatch_grad(struct hec_emitter *e, MlirOperation op) {
     hec_statement(e, "hrt_dispatch_grad(%s, wave, %s, %s);", hec_route_key(e, op),
                   hec_ref(e, hec_dispatch_grad_drows(op)), hec_ref(e, hec_dispatch_grad_dy(op)));
-    set_rows(e, op, hec_dispatch_grad_first(op));
+    e->back_end->memory->rows(e, op, hec_dispatch_grad_first(op));
 }
 
 void hec_emit_give_back_grad(struct hec_emitter *e, MlirOperation op) {

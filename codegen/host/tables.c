@@ -357,9 +357,8 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out,
     hec_line(out, ".positions = %" PRId64 ",", e->positions);
     hec_line(out, ".batch = %" PRId64 ",", e->batch);
     hec_line(out, ".param_elements = %" PRId64 ",", hec_module_param_elements(m));
-    // On a device the numbers that a call is given lie behind everything else (hec_model_bind).
     hec_line(out, ".arena_bytes = %" PRId64 ",",
-             hec_module_arena_bytes(m) + (hec_on_device(e) ? 256 : 0));
+             hec_module_arena_bytes(m) + e->back_end->memory->bytes);
     emit_flops(e, out);
     emit_table_sizes(out, size);
     if (e->world > 1) {
@@ -383,13 +382,7 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out,
         hec_line(out, ".movement = &movement, .fssdp_offset = offsetof(struct %s, fssdp),",
                  e->name);
     hec_line(out, ".model_bytes = sizeof(struct %s),", e->name);
-    if (hec_on_device(e))
-        hec_line(out,
-                 ".device = &hrt_device_%s, .device_offset = offsetof(struct %s, device), "
-                 ".lane_offset = offsetof(struct %s, lane),",
-                 e->back_end->name, e->name, e->name);
-    if (hec_on_device(e) && hec_setting_is(m, HEC_KEY_parallel_states, "host"))
-        hec_line(out, ".host_states = true,");
+    if (e->back_end->memory->fields) e->back_end->memory->fields(e, out);
     if (hec_counts_steps(e))
         hec_line(out, ".iteration_offset = offsetof(struct %s, iteration),", e->name);
     if (hec_has_noise(e)) hec_line(out, ".noise_offset = offsetof(struct %s, noise),", e->name);

@@ -28,6 +28,7 @@ const struct hec_back_end hec_back_end_cpu = {
     .headers = (const char *const[]){"hecate/kernels/kernels.h", NULL},
     .lines = "struct hk_lines lines HK_LINES_END = {0};",
     .line = "hk_line(&lines, ",
+    .memory = &hec_host_memory,
     .of = find,
     .tuner = "hecate-tune",
     .tuned_file = "hecate.blocking",

@@ -8,4 +8,6 @@ hec_emit_op hec_cuda_call, hec_cuda_elementwise, hec_cuda_fused;
 hec_emit_op hec_cuda_sum, hec_cuda_copy, hec_cuda_transpose, hec_cuda_accumulate;
 hec_emit_op hec_cuda_slice, hec_cuda_slice_grad, hec_cuda_concat;
 
+extern const struct hec_memory hec_cuda_memory;
+
 #endif

@@ -97,5 +97,6 @@ const struct hec_back_end hec_back_end_null = {
     .name = "null",
     .ranks = "mpi",
     .headers = (const char *const[]){"stdio.h", NULL},
+    .memory = &hec_host_memory,
     .of = find,
 };
