@@ -151,39 +151,35 @@ static int32_t add_loads(struct hec_mover *m, const struct hpl_plan *plan,
 
 // ---- plans
 
-static bool finds_schedule(struct hec_mover *m, const struct hpl_plan *plan) {
-    if (hpl_schedule_of(m->stage.episode.policy, &m->stage.topology, m->stage.owner, plan,
-                        m->segments, &m->schedule, &m->work) != HPL_OK)
+// Whether no chunk of the plan moves.
+static bool stays(const struct hec_mover *m, const struct hpl_plan *plan) {
+    return !hpl_from_shards(m->stage.episode.policy) && plan->first[plan->experts] == plan->experts;
+}
+
+// The schedule of a plan, if it has one: parameters follow it, and gradients its mirror.
+static bool find_schedule(struct hec_mover *m, const struct hpl_plan *plan) {
+    const struct hpl_policy *policy = m->stage.episode.policy;
+    if (!hec_has_pairs(m) || hpl_from_shards(policy) || stays(m, plan)) return true;
+    if (hpl_schedule_of(policy, &m->stage.topology, m->stage.owner, plan, m->segments, &m->schedule,
+                        &m->work) != HPL_OK)
         return false;
     find_parents(m);
     return true;
 }
 
-// The transfer that brings `plan` its parameters and, where `reduce` is not NULL, the one that sums its
-// gradients. Set to -1 where nothing moves.
-static bool add_chunks(struct hec_mover *m, const struct hpl_plan *plan, const char *what,
-                       int32_t layer, int32_t *gather, int32_t *reduce) {
-    const enum hpl_collective collective = m->stage.episode.policy->collective;
-    const struct kind there = {HEC_LANE_GATHER, what, layer, m->cost->chunk_bytes, false};
-    const struct kind back = {HEC_LANE_REDUCE, "gradients", layer, m->cost->grad_bytes, true};
-    const bool shards = hpl_from_shards(m->stage.episode.policy);
-    *gather = -1;
-    if (!shards && plan->first[plan->experts] == plan->experts) return true;
-    if (!hec_has_pairs(m) || collective == HPL_COLLECTIVE_ALL_GATHER) {
-        if (collective != HPL_COLLECTIVE_EXCHANGE) *gather = add_loads(m, plan, &there);
-        if (reduce) *reduce = add_loads(m, plan, &back);
-    } else if (shards) {
-        *gather = add_parts(m, plan, &there);
-        if (reduce) *reduce = add_parts(m, plan, &back);
-    } else if (!finds_schedule(m, plan)) {
-        return false;
-    } else if (collective == HPL_COLLECTIVE_EXCHANGE) {
-        if (reduce) *reduce = add_sums(m, &back);
-    } else {
-        *gather = add_schedule(m, &there);
-        if (reduce) *reduce = add_schedule(m, &back);
-    }
-    return true;
+// The transfer that brings the plan, whose schedule was found last, its parameters, or sums its gradients. -1: nothing
+// moves.
+static int32_t add_chunks(struct hec_mover *m, const struct hpl_plan *plan, const char *what,
+                          int32_t layer, bool back) {
+    const struct hpl_policy *policy = m->stage.episode.policy;
+    const bool copies = policy->collective == HPL_COLLECTIVE_EXCHANGE;
+    const struct kind kind = {back ? HEC_LANE_REDUCE : HEC_LANE_GATHER, what, layer,
+                              back ? m->cost->grad_bytes : m->cost->chunk_bytes, back};
+    if (stays(m, plan) || (copies && !back)) return -1;
+    if (!hec_has_pairs(m) || policy->collective == HPL_COLLECTIVE_ALL_GATHER)
+        return add_loads(m, plan, &kind);
+    if (hpl_from_shards(policy)) return add_parts(m, plan, &kind);
+    return copies ? add_sums(m, &kind) : add_schedule(m, &kind);
 }
 
 // The holders of a plan, with owners, which keep their chunks also where the policy has others compute them;
@@ -206,12 +202,16 @@ bool hec_movement_add(struct hec_mover *m, int32_t layer, struct hec_traffic *t)
     t->gather = t->added = t->again = t->reduce = -1;
     if (with_owners(m, &m->whole, &s->plan) != HPL_OK) return false;
     t->replicas = m->whole.first[m->cost->experts] - m->cost->experts;
-    if (!add_chunks(m, &m->whole, "parameters again", layer, &t->again,
-                    sums_wait(m, t) ? NULL : &t->reduce))
+    if (!find_schedule(m, &m->whole)) return false;
+    t->again = add_chunks(m, &m->whole, "parameters again", layer, false);
+    if (!sums_wait(m, t)) t->reduce = add_chunks(m, &m->whole, "gradients", layer, true);
+    if (s->calibrated && (with_owners(m, &m->whole, &s->before) != HPL_OK ||
+                          hpl_plan_added(&m->added, &m->whole, &s->plan, s->owner) != HPL_OK ||
+                          !find_schedule(m, &m->whole)))
         return false;
-    if (!s->calibrated) return add_chunks(m, &m->whole, "parameters", layer, &t->gather, NULL);
-    return with_owners(m, &m->whole, &s->before) == HPL_OK &&
-           hpl_plan_added(&m->added, &m->whole, &s->plan, s->owner) == HPL_OK &&
-           add_chunks(m, &m->whole, "parameters", layer, &t->gather, NULL) &&
-           add_chunks(m, &m->added, "parameters, calibrated", layer, &t->added, NULL);
+    t->gather = add_chunks(m, &m->whole, "parameters", layer, false);
+    if (!s->calibrated) return true;
+    if (!find_schedule(m, &m->added)) return false;
+    t->added = add_chunks(m, &m->added, "parameters, calibrated", layer, false);
+    return true;
 }

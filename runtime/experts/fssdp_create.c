@@ -115,6 +115,12 @@ static bool take_plan(struct hpl_plan *plan, int64_t experts, int64_t capacity) 
     return plan->first && plan->holder;
 }
 
+static bool take_schedule(struct hpl_schedule *schedule, int64_t capacity) {
+    schedule->capacity = (int32_t)capacity;
+    schedule->transfer = malloc((size_t)capacity * sizeof *schedule->transfer);
+    return schedule->transfer;
+}
+
 static void drop_plan(struct hpl_plan *plan) {
     free(plan->first);
     free(plan->holder);
@@ -138,6 +144,7 @@ static bool create_layers(struct hrt_fssdp *fssdp, struct hrt_moving_set *set, i
         layer->slot = malloc((size_t)experts * sizeof *layer->slot);
         layer->window = calloc((size_t)(fssdp->movement->window * cells), sizeof *layer->window);
         created = layer->slot && layer->window && take_plan(&layer->plan, experts, holders) &&
+                  take_schedule(&layer->gather, holders * set->slots.segments) &&
                   take_plan(&layer->placed, experts, holders) &&
                   take_plan(&layer->ahead, experts, holders);
         if (!created) break;
@@ -233,11 +240,9 @@ static bool create_scratch(struct hrt_fssdp *fssdp) {
     fssdp->order = malloc((size_t)chunks * sizeof *fssdp->order);
     fssdp->cursor = malloc(ranks * sizeof *fssdp->cursor);
     fssdp->next_owner = malloc((size_t)chunks * sizeof *fssdp->next_owner);
-    fssdp->schedule.capacity = fssdp->mirror.capacity = (int32_t)transfers;
-    fssdp->schedule.transfer = malloc((size_t)transfers * sizeof *fssdp->schedule.transfer);
-    fssdp->mirror.transfer = malloc((size_t)transfers * sizeof *fssdp->mirror.transfer);
-    return fssdp->order && fssdp->cursor && fssdp->next_owner && fssdp->schedule.transfer &&
-           fssdp->mirror.transfer && take_plan(&fssdp->scratch, experts, holders);
+    return fssdp->order && fssdp->cursor && fssdp->next_owner &&
+           take_schedule(&fssdp->schedule, transfers) &&
+           take_plan(&fssdp->scratch, experts, holders);
 }
 
 static bool create_all(struct hrt_fssdp *fssdp) {
@@ -286,6 +291,7 @@ bool hrt_fssdp_create(struct hrt_fssdp **created, struct hrt_state *state,
 static void destroy_set(struct hrt_moving_set *set, struct hrt_device *device) {
     for (int64_t i = 0; set->layer && i < set->set->layers; i++) {
         drop_plan(&set->layer[i].plan);
+        free(set->layer[i].gather.transfer);
         drop_plan(&set->layer[i].placed);
         drop_plan(&set->layer[i].ahead);
         free(set->layer[i].slot);
@@ -316,6 +322,5 @@ void hrt_fssdp_destroy(struct hrt_fssdp *fssdp) {
     free(fssdp->cursor);
     free(fssdp->next_owner);
     free(fssdp->schedule.transfer);
-    free(fssdp->mirror.transfer);
     free(fssdp);
 }

@@ -9,37 +9,39 @@
 // Where the pieces of a layer's chunks lie on this rank.
 struct layer_of {
     const struct hrt_fssdp *fssdp;
-    const struct hrt_moving *moving;
+    int set;
+    int64_t layer;
+    const struct hrt_piece *piece;
 };
 
 static char *place(const void *context, int32_t expert, int32_t number, size_t *bytes) {
     const struct layer_of *of = context;
-    const struct hrt_moving *moving = of->moving;
-    const struct hrt_moving_set *set = &of->fssdp->set[moving->set];
-    const struct hrt_piece *piece =
-        moving->adds ? &set->grad_piece[number] : &set->param_piece[number];
+    const struct hrt_piece *piece = &of->piece[number];
     *bytes = piece->bytes;
-    return hrt_chunk(of->fssdp, moving->set, moving->layer, expert, piece->kind) + piece->at;
+    return hrt_chunk(of->fssdp, of->set, of->layer, expert, piece->kind) + piece->at;
 }
 
-void hrt_move_start(struct hrt_fssdp *fssdp, struct hrt_move *move,
-                    const struct hrt_moving *moving) {
+void hrt_move_start(struct hrt_fssdp *fssdp, int set, int64_t layer, enum hrt_move_kind kind,
+                    const struct hpl_schedule *schedule) {
     static const enum hrt_lane lane[HRT_MOVES] = {[HRT_MOVE_GATHER] = HRT_LANE_GATHER,
                                                   [HRT_MOVE_ADDED] = HRT_LANE_ADDED,
                                                   [HRT_MOVE_REDUCE] = HRT_LANE_REDUCE};
-    const struct hrt_moving_set *set = &fssdp->set[moving->set];
+    struct hrt_moving_set *moving = &fssdp->set[set];
+    struct hrt_move *move = &moving->move[kind];
+    const bool adds = kind == HRT_MOVE_REDUCE;
     hrt_experts_agree(fssdp->state->experts);
     hrt_move_wait(fssdp, move, -1, "the transfer before it");
     const struct hrt_carry carry = {
-        .schedule = moving->schedule,
+        .schedule = schedule,
         .rank = fssdp->comm->rank,
         .ranks = fssdp->comm->size,
-        .experts = (int32_t)set->set->experts,
-        .pieces = moving->adds ? set->slots.segments : set->param_pieces,
-        .adds = moving->adds,
+        .experts = (int32_t)moving->set->experts,
+        .pieces = adds ? moving->slots.segments : moving->param_pieces,
+        .adds = adds,
         .type = fssdp->program->precision == HRT_FP64 ? HRT_DOUBLE : HRT_FLOAT,
         .place = place,
-        .context = &(struct layer_of){fssdp, moving},
+        .context =
+            &(struct layer_of){fssdp, set, layer, adds ? moving->grad_piece : moving->param_piece},
         .staging = move->staging,
         .staged = move->staged,
         .brought = move->brought,
@@ -49,10 +51,10 @@ void hrt_move_start(struct hrt_fssdp *fssdp, struct hrt_move *move,
     if (move->steps.count == 0) return;
     fssdp->moved.bytes += (double)carried.received;
     fssdp->moved.crossed += (double)carried.crossed;
-    move->set = moving->set;
-    move->layer = moving->layer;
+    move->set = set;
+    move->layer = layer;
     move->under_way = true;
-    move->mark = hrt_submit(fssdp->comm, lane[move->kind], &move->steps);
+    move->mark = hrt_submit(fssdp->comm, lane[kind], &move->steps);
 }
 
 // Counts the time that this rank waited since `from`: for ranks that had not begun, and for the transfer. A complete
@@ -93,7 +95,6 @@ bool hrt_move_create(struct hrt_move *move, const struct hrt_fssdp *fssdp, int i
     *move = (struct hrt_move){
         .steps = {.step = calloc((size_t)room, sizeof(struct hrt_step)), .room = (int32_t)room},
         .brought = malloc((size_t)(experts * pieces) * sizeof *move->brought),
-        .kind = kind,
     };
     move->steps.on_device = hrt_device_is_apart(&fssdp->state->device);
     if (!move->steps

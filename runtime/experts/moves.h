@@ -30,7 +30,6 @@ struct hrt_move {
     uint64_t *heard;  // [ranks] NULL on a device with separate memory.
     char *staging;    // HPL_STAGED pieces; NULL: data is received where it belongs.
     size_t staged;    // Bytes of one.
-    enum hrt_move_kind kind;
     bool under_way;
     int set;
     int64_t layer; // The moving layer.
@@ -48,6 +47,8 @@ struct hrt_moving_layer {
     uint32_t *window;       // [window][ranks][experts] counts of the last iterations
     int64_t seen;           // Iterations that entered it, ever.
     struct hrt_moved_layer moved;
+    bool is_scheduled;
+    struct hpl_schedule gather; // Brings the chunks of `plan`, once is_scheduled.
 };
 
 struct hrt_moving_set {
@@ -96,7 +97,7 @@ struct hrt_fssdp {
     struct hrt_moved moved;
 
     // Scratch of one call.
-    struct hpl_schedule schedule, mirror;
+    struct hpl_schedule schedule;
     struct hpl_plan scratch;
     int64_t *order;      // [layers][experts] chunks that move, or [ranks] how many each owns
     uint32_t *cursor;    // [ranks]
@@ -134,18 +135,14 @@ void hrt_agree_now(struct hrt_fssdp *fssdp);
 // FNV-1a of bytes, from a hash before them or 0.
 uint64_t hrt_hash(uint64_t hash, const void *data, size_t bytes);
 
-// move.c: begins a schedule. `adds`: received values are added to gradients, in the schedule's order.
-struct hrt_moving {
-    const struct hpl_schedule *schedule;
-    int set;
-    int64_t layer;
-    bool adds;
-};
+// move_chunks.c
 bool hrt_move_create(struct hrt_move *move, const struct hrt_fssdp *fssdp, int set,
                      enum hrt_move_kind kind);
 void hrt_move_destroy(struct hrt_move *move, struct hrt_device *device);
-void hrt_move_start(struct hrt_fssdp *fssdp, struct hrt_move *move,
-                    const struct hrt_moving *moving);
+
+// Begins a layer's schedule. HRT_MOVE_REDUCE: received values are added to gradients, in the schedule's order.
+void hrt_move_start(struct hrt_fssdp *fssdp, int set, int64_t layer, enum hrt_move_kind kind,
+                    const struct hpl_schedule *schedule);
 
 // Returns when the move, or only its receives here, is done; at once when nothing of the layer is under
 // way. Any layer: -1.

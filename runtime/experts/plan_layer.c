@@ -66,6 +66,7 @@ static void adopt(struct hrt_fssdp *fssdp, int set, int64_t at) {
     struct hrt_moving_layer *layer = &moving->layer[at];
     const int32_t *owner = hrt_layer_owners(fssdp, set, at);
     hrt_planned(fssdp, set, at, hpl_plan_with_owners(&layer->plan, &layer->placed, owner));
+    layer->is_scheduled = false;
     hrt_experts_place(fssdp->state->experts, set, at, &layer->placed);
     for (int32_t e = 0; e < layer->plan.experts; e++) take_slot(fssdp, moving, layer, owner, e);
 }
@@ -172,8 +173,7 @@ void hrt_calibrate(struct hrt_fssdp *fssdp, int set, int64_t at) {
     hrt_planned(fssdp, set, at,
                 hpl_schedule_of(fssdp->policy, &fssdp->topology, owner, &fssdp->scratch,
                                 moving->slots.segments, &fssdp->schedule, &moving->episode.work));
-    hrt_move_start(fssdp, &moving->move[HRT_MOVE_ADDED],
-                   &(struct hrt_moving){&fssdp->schedule, set, at, false});
+    hrt_move_start(fssdp, set, at, HRT_MOVE_ADDED, &fssdp->schedule);
 }
 
 // ---- rows

@@ -3,26 +3,25 @@
 
 #include "runtime/experts/moves.h"
 
-static void start(struct hrt_fssdp *fssdp, int set, int64_t layer, enum hrt_move_kind kind) {
+// The gather of the layer's plan; kept with it, as the sum of gradients is its mirror.
+static const struct hpl_schedule *gather_of(struct hrt_fssdp *fssdp, int set, int64_t at) {
     struct hrt_moving_set *moving = &fssdp->set[set];
-    const bool adds = kind == HRT_MOVE_REDUCE;
-    hrt_planned(fssdp, set, layer,
-                hpl_schedule_of(fssdp->policy, &fssdp->topology,
-                                hrt_layer_owners(fssdp, set, layer), &moving->layer[layer].plan,
-                                moving->slots.segments, &fssdp->schedule, &moving->episode.work));
-    if (adds)
-        hrt_planned(fssdp, set, layer,
-                    hpl_schedule_mirror(&fssdp->schedule, &fssdp->mirror, &moving->episode.work));
-    hrt_move_start(
-        fssdp, &moving->move[kind],
-        &(struct hrt_moving){adds ? &fssdp->mirror : &fssdp->schedule, set, layer, adds});
+    struct hrt_moving_layer *layer = &moving->layer[at];
+    if (!layer->is_scheduled)
+        hrt_planned(fssdp, set, at,
+                    hpl_schedule_of(fssdp->policy, &fssdp->topology,
+                                    hrt_layer_owners(fssdp, set, at), &layer->plan,
+                                    moving->slots.segments, &layer->gather, &moving->episode.work));
+    layer->is_scheduled = true;
+    return &layer->gather;
 }
 
 void hrt_materialize(struct hrt_fssdp *fssdp, int set, int64_t layer, bool rematerialize) {
     if (layer < 0 || layer >= fssdp->set[set].set->layers) return;
     struct hrt_moving_layer *moving = &fssdp->set[set].layer[layer];
     // Again: the plan is what it was, calibrated, and with the same slots.
-    if (rematerialize || !moving->prefetched) start(fssdp, set, layer, HRT_MOVE_GATHER);
+    if (rematerialize || !moving->prefetched)
+        hrt_move_start(fssdp, set, layer, HRT_MOVE_GATHER, gather_of(fssdp, set, layer));
     moving->prefetched = false;
 }
 
@@ -79,7 +78,10 @@ void hrt_await(struct hrt_fssdp *fssdp, int set, int64_t layer) {
 }
 
 void hrt_reduce(struct hrt_fssdp *fssdp, int set, int64_t layer) {
-    start(fssdp, set, layer, HRT_MOVE_REDUCE);
+    hrt_planned(fssdp, set, layer,
+                hpl_schedule_mirror(gather_of(fssdp, set, layer), &fssdp->schedule,
+                                    &fssdp->set[set].episode.work));
+    hrt_move_start(fssdp, set, layer, HRT_MOVE_REDUCE, &fssdp->schedule);
 }
 
 void hrt_release_params(struct hrt_fssdp *fssdp, int set, int64_t layer) {

@@ -85,6 +85,7 @@ static void begin(struct layer *l, const char *policy, bool sums, int64_t iterat
                   .owner = l->owner},
         .movement = {.even = true, .overlap = 4, .slots = SLOTS, .window = 2, .reshard_every = 2}};
     strcpy(l->mover.movement.policy, policy);
+    l->mover.movement.calibrate = HPL_CALIBRATES_WORTH;
     hec_set_prices(&l->mover.movement, &machine, &l->cost, 1);
     hec_mover_begin(&l->mover);
     hec_traffic_take(&l->mover, &l->traffic);
@@ -251,6 +252,27 @@ static void copies_sum_their_gradients_once_a_step(void **state) {
     end(&l);
 }
 
+// Parameters of a plan that was calibrated come in two parts, and again in one.
+static void calibrated_plans_are_as_many_bytes_in_two_parts(void **state) {
+    (void)state;
+    int taken = 0;
+    for (int64_t i = 3; i < 6; i++) {
+        struct carried c[3];
+        for (int part = 0; part < 3; part++) {
+            struct layer l;
+            begin(&l, "fssdp", false, 1);
+            assert_true(plan(&l, i));
+            const int32_t transfer[] = {l.traffic.gather, l.traffic.added, l.traffic.again};
+            c[part] = carry(&l, transfer[part]);
+            taken += l.mover.stage.calibrated;
+            end(&l);
+        }
+        for (int32_t d = 0; d < DEVICES; d++)
+            same("fssdp", "got", c[0].got[d] + c[1].got[d], c[2].got[d]);
+    }
+    assert_true(taken > 0);
+}
+
 // A plan for a time is kept and used again; with new owners it is made anew.
 static void plans_are_kept_until_owners_change(void **state) {
     (void)state;
@@ -341,6 +363,7 @@ int main(void) {
         cmocka_unit_test(ultraep_stays_in_nodes_and_ep_at_home),
         cmocka_unit_test(llep_enters_a_node_once_for_each_copy),
         cmocka_unit_test(copies_sum_their_gradients_once_a_step),
+        cmocka_unit_test(calibrated_plans_are_as_many_bytes_in_two_parts),
         cmocka_unit_test(plans_are_kept_until_owners_change),
         cmocka_unit_test(new_copies_bring_their_states),
         cmocka_unit_test(owners_of_ours_change_and_others_do_not),

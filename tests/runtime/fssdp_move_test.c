@@ -149,16 +149,18 @@ static float reduced(const struct moving *m, const struct hpl_schedule *reduce, 
 static void check_sums(const struct moving *m, int64_t layer, int step) {
     struct hrt_fssdp *fssdp = m->state.fssdp;
     const int32_t *owner = m->placement.owner[0] + layer * m->set.experts;
+    struct hpl_schedule gather = fssdp->schedule, *reduce = &fssdp->schedule;
+    gather.transfer = malloc((size_t)gather.capacity * sizeof *gather.transfer);
     CHECK(hpl_schedule_gather(&fssdp->topology, owner, &fssdp->set[0].layer[layer].plan,
-                              fssdp->set[0].slots.segments, &fssdp->schedule,
+                              fssdp->set[0].slots.segments, &gather,
                               &fssdp->set[0].episode.work) == HPL_OK);
-    CHECK(hpl_schedule_mirror(&fssdp->schedule, &fssdp->mirror, &fssdp->set[0].episode.work) ==
-          HPL_OK);
+    CHECK(hpl_schedule_mirror(&gather, reduce, &fssdp->set[0].episode.work) == HPL_OK);
+    free(gather.transfer);
     const int64_t stride = m->set.chunk_elements > 5000 ? 997 : 1;
     for (int64_t e = 0; e < m->set.experts; e++) {
         if (!owns(m, layer, e)) continue;
         for (int64_t i = 0; i < m->set.chunk_elements; i += stride) {
-            const float expected = reduced(m, &fssdp->mirror, layer, e, i, step);
+            const float expected = reduced(m, reduce, layer, e, i, step);
             const float found = moving_own_grad(m, layer, e)[i];
             CHECK(memcmp(&expected, &found, sizeof found) == 0);
         }
