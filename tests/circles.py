@@ -1,7 +1,8 @@
 """circles.py ROOT FOLDER... --folders FOLDER... -- OBJECT...: nothing needs itself in a circle.
 
-The first FOLDERs: no files below one need each other in a circle. Those after --folders: no folders below one do, where
-a folder needs another one if a file in it needs a file there; files directly in FOLDER are a folder, too.
+The first FOLDERs: no files below one need each other in a circle. Those after --folders (without any: those of
+compiler and runtime): no folders below one do, where a folder needs another one if a file in it needs a file there;
+files directly in FOLDER are a folder, too.
 
 A file needs the files that define the symbols that its object file refers to, whichever header declares them, and the
 headers that it includes, and that those include. Lists (*.def) need nobody and are needed freely. OBJECT are the object
@@ -13,6 +14,8 @@ import pathlib
 import re
 import subprocess
 import sys
+
+from folders import PRODUCT
 
 SOURCES = (".c", ".h", ".cu", ".l", ".y")
 
@@ -120,7 +123,7 @@ def main():
     of_files, of_folders = rest[:cut], []
     if "--folders" in of_files:
         between = of_files.index("--folders")
-        of_files, of_folders = of_files[:between], of_files[between + 1:]
+        of_files, of_folders = of_files[:between], of_files[between + 1:] or PRODUCT
     needs = needs_of(root, [*of_files, *of_folders], rest[cut + 1:])
     failed = False
     for top in of_folders:

@@ -8,7 +8,8 @@ import re
 import subprocess
 import sys
 
-FOLDERS = ("files", "lang", "ir", "passes", "codegen", "kernels", "runtime", "tools", "tests", "docs", "examples")
+from folders import FOLDERS, PRODUCT
+
 MOST = 8
 LIST = "codegen/targets/targets.def"
 
@@ -36,8 +37,7 @@ def faults_of_target(root):
     """Differences of the table in docs/targets.md and the files that name target null."""
     text = (root / "docs" / "targets.md").read_text().split("\n## A new target\n")[1]
     told = {path: int(lines) for path, lines in re.findall(r"^\| `([^`]+)` \| (\d+) \|", text, re.M)}
-    searched = [folder for folder in FOLDERS if folder not in ("tests", "docs", "examples")]
-    found = grep(root, r'targets/null|(back_end|target)_null|[tT]arget[ =]null|HEC_TARGET\(null|[,=(] ?"null"', *searched)
+    found = grep(root, r'targets/null|(back_end|target)_null|[tT]arget[ =]null|HEC_TARGET\(null|[,=(] ?"null"', *PRODUCT)
     rows = len(re.findall(r"^HEC_TARGET\(null", (root / LIST).read_text(), re.M))
     lines = {path: rows if path == LIST else (root / path).read_text().count("\n") for path in found}
     faults = [f"names target null, and docs/targets.md does not tell: {path}" for path in sorted(found - set(told))]

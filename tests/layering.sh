@@ -11,7 +11,7 @@ may_include() { # FOLDER[@FOLDER] ALLOWED-PREFIX...: all files of the first but 
     case $1 in *@*) except=${1#*@} ;; esac
     shift
     allowed=$(echo "$@" | tr ' ' '|')
-    found=$(grep -rnE '^#include "(hecate/)?(files|lang|ir|passes|codegen|runtime|tools|kernels|tests)/' "$folder" \
+    found=$(grep -rnE '^#include "[^"]*/' "$folder" \
         --include='*.[chly]' --include='*.cu' --include='*.cpp' --include='*.def' --exclude-dir="$except" |
         grep -vE "#include \"($allowed)" || true)
     if [ -n "$found" ]; then

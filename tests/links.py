@@ -9,7 +9,8 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("bench", "codegen", "docs", "examples", "files", "ir", "kernels", "lang", "passes", "runtime", "tests", "tools")
+from folders import FOLDERS
+
 COMMENTED = (".c", ".h", ".l", ".y", ".def", ".cu", ".cpp", ".py", ".sh", ".moe", ".cmake", ".txt")
 LINK = re.compile(r"\[[^\]\n]*(?:\n[^\]\n]*)?\]\(([^)\s]+)\)")
 PATH = re.compile(r"`((?:%s)/[\w./-]*)`" % "|".join(FOLDERS))

@@ -18,8 +18,8 @@ import subprocess
 import sys
 import tokenize
 
-FOLDERS = ("bench", "codegen", "docs", "examples", "files", "ir", "kernels", "lang", "passes", "runtime", "tests", "tools")
-PRODUCT = ("codegen", "files", "ir", "kernels", "lang", "passes", "runtime", "tools")
+from folders import FOLDERS, PRODUCT
+
 SLASHES = (".c", ".h", ".def", ".cu", ".cpp", ".y", ".l", ".js")
 COLUMNS = 120
 
