@@ -14,6 +14,7 @@
 #include "codegen/host/symbols.h"
 #include "codegen/host/tables.h"
 #include "ir/accessors.h"
+#include "ir/core/setting.h"
 
 // The element type of the model's reals.
 static bool find_real(struct hec_emitter *e) {
@@ -39,6 +40,16 @@ static bool has_ints(struct hec_emitter *e, MlirOperation op, const char *const 
         return false;
     }
     return true;
+}
+
+// Where ranks have parts of dense parameters, a module that gathers none would read what is not there.
+static bool check_units(struct hec_emitter *e) {
+    if (e->world == 1 || !hec_setting_is(e->module, HEC_KEY_parallel_dense, "shard")) return true;
+    HEC_EACH (op, hec_ops_below(e->module)) {
+        if (hec_is_unit(op)) return true;
+    }
+    hec_emit_fault(e, e->module, "has parts of dense parameters: run gather-dense first");
+    return false;
 }
 
 static bool check_module(struct hec_emitter *e) {
@@ -82,7 +93,7 @@ static bool check_module(struct hec_emitter *e) {
         hec_tensor_of(mlirValueGetType(mlirBlockGetArgument(hec_func_body(forward), 0)));
     e->positions_dim = ids.dim[1];
     e->continues = hec_module_has_continues(e->module) && hec_module_continues(e->module);
-    return true;
+    return check_units(e);
 }
 
 static void reserve_names(struct hec_emitter *e) {

@@ -14,6 +14,13 @@
 // RUN:   | FileCheck %s --check-prefix=STRIDE
 // STRIDE: error: 'moe.slot': homes: a slot has no place: run place-buffers first
 //
+// Ranks with parts of dense parameters gather them: without that pass there is no program.
+// RUN: sh %S/inputs/exits.sh 1 hecatec -S -o no.c --set cluster.devices=2 --set parallel.dense=shard \
+// RUN:   --passes=check-shapes,group-experts,inline,differentiate,distribute-experts,distribute-dense,select-kernels,place-buffers \
+// RUN:   %S/../../examples/tiny.moe 2>&1 | FileCheck %s --check-prefix=UNITS
+// RUN: not test -e no.c
+// UNITS: error: has parts of dense parameters: run gather-dense first
+//
 // Each reads well; what is read is not what was written. No pass runs: the proof does.
 // RUN: sed 's/home = \["arena+512"\]//' sound.mlir > home.mlir
 // RUN: sh %S/inputs/exits.sh 1 hecatec --compile-from=place-buffers -S -o - home.mlir 2>&1 \

@@ -27,8 +27,8 @@ NEEDED = "check-shapes,group-experts,inline,differentiate"
 # By how experts are spread: one rank, ranks with experts that stay, ranks with experts that move.
 PLAIN = {
     "one": f"{NEEDED},select-kernels,place-buffers",
-    "stay": f"{NEEDED},distribute-experts,distribute-dense,select-kernels,place-buffers",
-    "move": f"{NEEDED},distribute-experts,distribute-dense,shard,materialize,verify-movement,select-kernels,place-buffers",
+    "stay": f"{NEEDED},distribute-experts,distribute-dense,gather-dense,select-kernels,place-buffers",
+    "move": f"{NEEDED},distribute-experts,distribute-dense,shard,materialize,gather-dense,verify-movement,select-kernels,place-buffers",
 }
 POLICIES = ["fssdp", "ep", "replicate", "hecate", "fsdp", "flexmoe", "llep"]
 WARNINGS = "-Wall -Wextra -Werror"
@@ -76,7 +76,7 @@ class Model:
             chosen["parallel.logits"] = 5
         if policy:
             chosen |= {"cluster.devices": 2, "parallel.experts": policy,
-                       "parallel.dense": ["replicate", "states"][self.seed // 4 % 2]}
+                       "parallel.dense": ["replicate", "states", "shard"][self.seed // 4 % 3]}
         if policy == "fssdp":
             chosen["parallel.placement.rematerialize"] = ["true", "false"][self.seed // 32 % 2]
         return [word for key, value in chosen.items() for word in ("--set", f"{key}={value}")]
