@@ -14,7 +14,7 @@
 #include "runtime/plan/schedule.h"
 #include "tools/replay/replay.h"
 
-enum { STEPS = 200, PARTS = 6, SLACK = 10, WINDOW = 5, SEGMENTS = 4 };
+enum { STEPS = 200, PARTS = 7, SLACK = 10, WINDOW = 5, SEGMENTS = 4 };
 
 static double now_us(void) {
     struct timespec t;
@@ -36,7 +36,7 @@ struct bench {
     struct hpl_plan plan;
     uint32_t *rows, *quotas;
     struct hpl_part part;
-    struct hpl_schedule schedule;
+    struct hpl_schedule schedule, mirror;
     int64_t *share;
     unsigned char *memory;
     size_t bytes;
@@ -49,13 +49,14 @@ static bool set_up(struct bench *b, const struct synthesis *wanted, int32_t node
     const size_t cells = (size_t)devices * (size_t)experts;
     int32_t *ints = calloc((size_t)(4 * devices + 2 * experts + holders + 8), sizeof *ints);
     b->rows = calloc(3 * cells + 4 * (size_t)holders, sizeof *b->rows);
-    b->schedule.capacity = holders * SEGMENTS;
-    b->schedule.transfer = calloc((size_t)b->schedule.capacity, sizeof *b->schedule.transfer);
+    b->schedule.capacity = b->mirror.capacity = holders * SEGMENTS;
+    b->schedule.transfer = calloc((size_t)holders * SEGMENTS, sizeof *b->schedule.transfer);
+    b->mirror.transfer = calloc((size_t)holders * SEGMENTS, sizeof *b->mirror.transfer);
     b->share = calloc((size_t)holders, sizeof *b->share);
     b->bytes = hpl_work_bytes(experts, devices, nodes, holders);
     b->memory = malloc(b->bytes);
     if (!synthesize(wanted, &b->loads) || !ints || !b->rows || !b->share || !b->memory ||
-        !b->schedule.transfer) {
+        !b->schedule.transfer || !b->mirror.transfer) {
         return false;
     }
     int32_t *first = ints, *node = first + devices + 1, *speed = node + devices;
@@ -109,8 +110,11 @@ static bool measure(struct bench *b, int32_t step, double times[PARTS]) {
         return false;
     }
     const double t5 = now_us();
+    if (hpl_schedule_mirror(&b->schedule, &b->mirror, &work)) return false;
+    const double t6 = now_us();
     times[0] = t1 - t0, times[1] = t2 - t1, times[2] = t3 - t2, times[3] = t4 - t3;
-    times[4] = t5 - t4, times[5] = t5 - t3 + t2 - t0; // Quotas of one source are in its part.
+    times[4] = t5 - t4, times[5] = t6 - t5;
+    times[6] = t6 - t3 + t2 - t0; // Quotas of one source are in its part.
     return true;
 }
 
@@ -120,12 +124,12 @@ static void print_bytes(const struct bench *b) {
         .topology = &b->topology, .layers = 1, .experts = b->problem.experts};
     const size_t counts = (size_t)b->topology.devices * (size_t)b->problem.experts * 4;
     const size_t plans = 5 * ((size_t)b->plan.capacity + (size_t)b->problem.experts) * 4;
-    printf(
-        "bytes   of a set %.1f MB; of a layer %.1f MB: counts %.1f, of %d iterations %.1f, plans "
-        "%.2f\n",
-        1e-6 * (double)hpl_episode_bytes(&episode, b->plan.capacity),
-        1e-6 * (double)((WINDOW + 1) * counts + plans), 1e-6 * (double)counts, WINDOW,
-        1e-6 * (double)(WINDOW * counts), 1e-6 * (double)plans);
+    const size_t schedule = (size_t)b->schedule.count * sizeof *b->schedule.transfer;
+    printf("bytes   of a set %.1f MB; of a layer %.1f MB: counts %.1f, of %d iterations %.1f, "
+           "plans %.2f, schedule %.2f\n",
+           1e-6 * (double)hpl_episode_bytes(&episode, b->plan.capacity),
+           1e-6 * (double)((WINDOW + 1) * counts + plans + schedule), 1e-6 * (double)counts, WINDOW,
+           1e-6 * (double)(WINDOW * counts), 1e-6 * (double)plans, 1e-6 * (double)schedule);
 }
 
 int main(int argc, char **argv) {
@@ -155,7 +159,8 @@ int main(int argc, char **argv) {
         if (!measure(&bench, s, parts)) return REPLAY_INTERNAL;
         for (int i = 0; i < PARTS; i++) times[i][s] = parts[i];
     }
-    static const char *names[PARTS] = {"plan", "shares", "quotas", "part", "schedule", "all"};
+    static const char *names[PARTS] = {"plan",     "shares", "quotas", "part",
+                                       "schedule", "mirror", "all"};
     for (int i = 0; i < PARTS; i++) {
         qsort(times[i], STEPS, sizeof(double), by_value);
         printf("%-8s median %8.1f us, 95th percentile %8.1f us\n", names[i], times[i][STEPS / 2],
