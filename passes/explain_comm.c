@@ -81,6 +81,7 @@ static void print_head(const struct report *r) {
     if (policy->collective != HPL_COLLECTIVE_SPARSE)
         fprintf(r->out, "Chunks travel by %s, as %s's authors have it.\n",
                 hpl_collective_names[policy->collective], policy->name);
+    hec_explain_programs(policy, r->out);
     for (int i = 0; i < c->count; i++)
         fprintf(r->out, "%s@%s, %" PRId64 " layer%s of %d experts", i ? "; " : "\n", c->set[i].name,
                 c->set[i].layers, c->set[i].layers == 1 ? "" : "s", c->set[i].experts);

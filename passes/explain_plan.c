@@ -82,6 +82,7 @@ static void print_step(const struct report *r) {
         fprintf(r->out,
                 "If all experts stayed with their owners, a step would take %.2f times as long%s\n",
                 r->ep, r->ep < 1 ? ":\n--set parallel.experts=ep is faster." : ".");
+    hec_explain_programs(r->setup->policy, r->out);
 }
 
 // ---- the choices

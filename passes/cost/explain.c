@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "runtime/plan/policy.h"
+
 // Three digits that matter: "4.5", "1.03", "112", "1023".
 static void write(struct hec_text *to, double value, const char *prefix, const char *of) {
     const char *format = value < 999.5 && value > -999.5 ? "%.3g %s%s" : "%.0f %s%s";
@@ -52,4 +54,12 @@ struct hec_text hec_text_long(double seconds) {
     }
     write(&to, seconds, "", "seconds");
     return to;
+}
+
+void hec_explain_programs(const struct hpl_policy *policy, FILE *out) {
+    if (!*policy->programs) return;
+    fprintf(
+        out,
+        "Counted is the movement of %s's authors. Its programs differ (docs/planner.md):\n%s.\n",
+        policy->name, policy->programs);
 }

@@ -15,8 +15,12 @@ struct hec_text hec_text_us(double us);                     // "840 us", "12.3 m
 struct hec_text hec_text_long(double seconds);              // "41 minutes", "5.6 days"
 
 struct hec_machine;
+struct hpl_policy;
 
 // Prints a device and the links, a line each: rates and where they come from.
 void hec_explain_machine(const struct hec_machine *machine, FILE *out);
+
+// Prints how programs move experts where simulations charge another way, that of the policy's authors; else nothing.
+void hec_explain_programs(const struct hpl_policy *policy, FILE *out);
 
 #endif

@@ -1,13 +1,14 @@
 // policy.c: the table of policies, calling them, and the check of what they are given.
 #include "runtime/plan/policies.h"
 
-#define HPL_POLICY(id, when_, split_, replicas_, collective_, gate, text)                          \
+#define HPL_POLICY(id, when_, split_, replicas_, collective_, gate, programs_, text)               \
     {.name = #id,                                                                                  \
      .summary = text,                                                                              \
      .when = HPL_WHEN_##when_,                                                                     \
      .split = HPL_SPLIT_##split_,                                                                  \
      .replicas = HPL_REPLICAS_##replicas_,                                                         \
      .collective = HPL_COLLECTIVE_##collective_,                                                   \
+     .programs = programs_,                                                                        \
      .calibrates = HPL_GATE_##gate == HPL_GATE_CALIBRATED,                                         \
      .place = hpl_place_##id},
 const struct hpl_policy hpl_policies[] = {

@@ -88,6 +88,8 @@ struct hpl_policy {
     enum hpl_split split;
     enum hpl_replicas replicas;
     enum hpl_collective collective;
+    // How programs move experts where they do not as the authors, whose collective simulations charge. "": they do.
+    const char *programs;
     bool calibrates; // `place` can add to a present plan.
     hpl_place_fn *place;
 };

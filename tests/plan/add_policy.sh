@@ -36,7 +36,7 @@ enum hpl_status hpl_place_first(const struct hpl_problem *problem, struct hpl_pl
     return HPL_OK;
 }
 C
-sed -i 's/^#undef HPL_POLICY/HPL_POLICY(first, PERIODIC, NEAREST, EVERY, EXCHANGE, KEPT, "All on one device")\n&/' \
+sed -i 's/^#undef HPL_POLICY/HPL_POLICY(first, PERIODIC, NEAREST, EVERY, EXCHANGE, KEPT, "", "All on one device")\n&/' \
     "$work/runtime/plan/policies.def"
 cat >"$work/main.c" <<'C'
 #include <stdio.h>

@@ -109,8 +109,9 @@ static void add_policies(struct options *options, const char *names) {
 
 static _Noreturn void list_policies(void) {
     for (int32_t i = 0; i < hpl_policy_count; i++) {
-        printf("%-10s %s (%s)\n", hpl_policies[i].name, hpl_policies[i].summary,
-               hpl_collective_names[hpl_policies[i].collective]);
+        const struct hpl_policy *p = &hpl_policies[i];
+        printf("%-10s %s (%s%s%s)\n", p->name, p->summary, hpl_collective_names[p->collective],
+               *p->programs ? "; in programs " : "", p->programs);
     }
     exit(REPLAY_OK);
 }
