@@ -8,10 +8,10 @@
 #include <mlir-c/Transforms.h>
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
 #include "ir/accessors.h"
 #include "lang/base/arena.h"
+#include "lang/base/clock.h"
 #include "lang/base/vec.h"
 #include "passes/form.h"
 
@@ -192,12 +192,6 @@ int hec_pipeline_find(const struct hec_pipeline *pipeline, const char *stage) {
 
 // ---- running
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static enum hec_pass_result run_upstream(struct hec_pipeline *pipeline, const char *text,
                                          MlirOperation module) {
     struct reader r = {.pipeline = pipeline};
@@ -241,9 +235,9 @@ static enum hec_pass_result run_step(struct hec_pipeline *pipeline, int number,
     struct hec_step *step = &pipeline->steps.item[number];
     step->idle = is_idle(step, module);
     if (!step->idle) {
-        const double start = now();
+        const double start = hec_now();
         const enum hec_pass_result result = run_pass(pipeline, number, module);
-        step->seconds = now() - start;
+        step->seconds = hec_now() - start;
         if (result != HEC_PASS_DONE) return result;
     }
     hec_module_put_stage(module, step->stage);

@@ -15,6 +15,7 @@
 #include "codegen/stages/stages.h"
 #include "codegen/tune/autotune.h"
 #include "ir/core/setting.h"
+#include "lang/base/clock.h"
 #include "passes/base/movement.h"
 #include "passes/plan_file.h"
 #include "passes/plan_origin.h"
@@ -139,7 +140,7 @@ static bool read_number(const char *text, uint32_t *number) {
 }
 
 int hec_compile(struct hec_arena *arena, const struct hec_options *options) {
-    struct hec_compilation c = {.arena = arena, .options = options, .started = hec_driver_now()};
+    struct hec_compilation c = {.arena = arena, .options = options, .started = hec_now()};
     c.diag.out = stderr;
     c.diag.colour = strcmp(options->color, "always") == 0  ? HEC_COLOUR_ALWAYS
                     : strcmp(options->color, "never") == 0 ? HEC_COLOUR_NEVER
@@ -151,9 +152,6 @@ int hec_compile(struct hec_arena *arena, const struct hec_options *options) {
 
     const int status = run(&c);
     hec_diag_flush(&c.diag);
-    hec_diag_free(&c.diag);
-    hec_pipeline_free(c.pipeline);
-    if (!mlirOperationIsNull(c.module)) mlirOperationDestroy(c.module);
-    if (!mlirContextIsNull(c.context)) mlirContextDestroy(c.context);
+    hec_compilation_end(&c);
     return status;
 }

@@ -4,19 +4,20 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "codegen/base/output.h"
 #include "codegen/base/status.h"
+#include "lang/base/clock.h"
 
-double hec_driver_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+void hec_compilation_end(struct hec_compilation *c) {
+    hec_diag_free(&c->diag);
+    hec_pipeline_free(c->pipeline);
+    if (!mlirOperationIsNull(c->module)) mlirOperationDestroy(c->module);
+    if (!mlirContextIsNull(c->context)) mlirContextDestroy(c->context);
 }
 
 void hec_driver_lap(struct hec_compilation *c, const char *what) {
-    const double end = hec_driver_now();
+    const double end = hec_now();
     if (c->options->time_passes) {
         fprintf(stderr, "%10.3f  %s\n", 1e3 * (end - c->started), what);
     }

@@ -28,11 +28,12 @@ struct hec_compilation {
     const struct hec_plan_tuned
         *tuned;        // By --autotune; NULL: it was not asked, or had nothing to choose.
     bool write_failed; // A file of --save-temps could not be written; complained of.
-    double started;
+    double started;    // On the clock of hec_now.
 };
 
-// The clock that `started` is a time of: seconds.
-double hec_driver_now(void);
+// Frees all but the arena, which is the caller's. Errors that were not printed are dropped.
+void hec_compilation_end(struct hec_compilation *c);
+
 // Prints the time of the stage that just ended, when asked.
 void hec_driver_lap(struct hec_compilation *c, const char *what);
 // Prints the errors so far; whether there are any.

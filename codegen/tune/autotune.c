@@ -16,6 +16,7 @@
 #include "codegen/tune/knobs.h"
 #include "codegen/tune/measure.h"
 #include "codegen/tune/trial.h"
+#include "lang/base/clock.h"
 #include "passes/cost/explain.h"
 #include "passes/plan_file.h"
 
@@ -58,7 +59,7 @@ struct tuning {
     struct trial *trial; // [TRIALS_MOST] short ones, in their order.
     int trials, refused, too_large;
     double spent, budget;     // Actions.
-    double begun, stop, told; // On the clock of hec_driver_now.
+    double begun, stop, told; // On the clock of hec_now.
     double until;             // Current trials have to end then: `stop` or before.
     enum effort effort;       // How current trials are simulated.
     bool by_clock, by_budget, at_length;
@@ -106,7 +107,7 @@ static int policy_of(const struct candidate *candidate) {
 // Tells how far it is; the longer it has taken, the less often.
 static void tell(void *context) {
     struct tuning *t = context;
-    const double now = hec_driver_now(), pause = 0.3 * (now - t->begun);
+    const double now = hec_now(), pause = 0.3 * (now - t->begun);
     if (now < t->told + (pause > QUIET_SECONDS ? pause : QUIET_SECONDS)) return;
     fprintf(t->out, "hecatec: --autotune: candidate %d, %.0f of at most %.0f s%s\n", t->trials,
             now - t->begun, t->stop - t->begun,
@@ -168,7 +169,7 @@ static bool try_short(struct tuning *t, const struct candidate *candidate, int c
     for (int i = 0; i < count; i++) {
         if (find_trial(t, &candidate[i])) continue;
         t->by_budget |= t->spent >= t->budget;
-        t->by_clock |= hec_driver_now() > t->until;
+        t->by_clock |= hec_now() > t->until;
         if (t->by_budget || t->by_clock) {
             t->trials = first;
             return false;
@@ -568,7 +569,7 @@ int hec_autotune(struct hec_compilation *c) {
     struct tuning t = {.c = c, .out = stderr, .budget = seconds * action_rate};
     for (int i = 0; i <= HEC_KNOB_VALUES; i++) t.factor[i] = 1;
     t.trial = hec_arena_alloc(c->arena, TRIALS_MOST, sizeof *t.trial);
-    t.begun = t.told = hec_driver_now();
+    t.begun = t.told = hec_now();
     t.stop = t.until = t.begun + (seconds < CLOCK_LEAST / 4 ? CLOCK_LEAST : 4 * seconds);
     // A model that cannot be compiled is complained of by its own compilation.
     const int status = try_own(&t) ? choose(&t) : HEC_EXIT_DONE;

@@ -12,6 +12,7 @@
 
 #include "codegen/base/output.h"
 #include "codegen/base/status.h"
+#include "lang/base/clock.h"
 #include "passes/cost/explain.h"
 
 // Rounds that take long are fewer.
@@ -126,12 +127,12 @@ struct rounds {
 static void build(struct rounds *r) {
     for (int i = 0; i < r->count; i++) {
         struct hec_measured *one = &r->candidate[i];
-        const double begun = hec_driver_now();
+        const double begun = hec_now();
         tell("building %d of %d", i + 1, r->count);
         one->failed = hec_measure_build(&r->m->bed, one->set, one->count, &r->program[i]);
         tell_nothing();
         fprintf(stderr, "  %d: %s %5.1f s  ", i + 1, one->failed ? "failed" : "built ",
-                hec_driver_now() - begun);
+                hec_now() - begun);
         print_settings(one);
     }
 }
@@ -210,9 +211,9 @@ static bool any_left(const struct rounds *r) {
 
 static void run_all(struct rounds *r) {
     for (int round = 0; round < r->m->rounds && any_left(r); round++) {
-        const double begun = hec_driver_now();
+        const double begun = hec_now();
         run_round(r, round);
-        if (round == 0 && hec_driver_now() - begun > LONG_ROUND_SECONDS) r->m->rounds = FEW_ROUNDS;
+        if (round == 0 && hec_now() - begun > LONG_ROUND_SECONDS) r->m->rounds = FEW_ROUNDS;
     }
 }
 

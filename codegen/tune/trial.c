@@ -18,6 +18,7 @@
 #include "codegen/stages/compilation.h"
 #include "codegen/stages/read.h"
 #include "codegen/stages/run_passes.h"
+#include "lang/base/clock.h"
 #include "passes/base/movement.h"
 
 // The options of a trial: nothing that prints or writes.
@@ -57,17 +58,14 @@ static bool try_one(const struct hec_options *given, const struct hec_trial *tri
                                 .name = "model",
                                 .from = STAGE_PARSE,
                                 .to = STAGE_PROGRAM,
-                                .started = hec_driver_now()};
+                                .started = hec_now()};
     FILE *nowhere = fopen("/dev/null", "w");
     if (!nowhere) abort();
     c.diag.out = nowhere;
     c.reporter = (struct hec_reporter){.diag = &c.diag, .sources.arena = &arena};
     const bool sound =
         place(&c) && hec_estimate_score(c.module, trial->steps, trial->coarse, score);
-    hec_diag_free(&c.diag);
-    hec_pipeline_free(c.pipeline);
-    if (!mlirOperationIsNull(c.module)) mlirOperationDestroy(c.module);
-    if (!mlirContextIsNull(c.context)) mlirContextDestroy(c.context);
+    hec_compilation_end(&c);
     hec_arena_free(&arena);
     fclose(nowhere);
     return sound;
@@ -134,7 +132,7 @@ static bool start(const struct hec_options *given, const struct hec_trial *trial
 static bool await(const struct workers *workers, const struct hec_trial_watch *watch) {
     struct pollfd wait = {.fd = workers->pipe, .events = POLLIN};
     bool in_time;
-    while ((in_time = hec_driver_now() < watch->stop) && poll(&wait, 1, 100) <= 0)
+    while ((in_time = hec_now() < watch->stop) && poll(&wait, 1, 100) <= 0)
         watch->look(watch->context);
     for (int i = 0; i < workers->count; i++) {
         if (!in_time) kill(workers->process[i], SIGKILL);
@@ -154,7 +152,7 @@ void hec_trials(const struct hec_options *given, struct hec_trial *trial, int co
     bool in_time = !start(given, trial, count, shared, &workers) || await(&workers, watch);
     for (int i = 0; i < count; i++) {
         struct made *made = &shared->made[i];
-        in_time = in_time && hec_driver_now() < watch->stop;
+        in_time = in_time && hec_now() < watch->stop;
         if (!made->done && in_time) { // Its process died, or there was none.
             made->sound = try_one(given, &trial[i], &made->score);
             made->done = true;

@@ -16,7 +16,7 @@ struct hec_trial {
     struct hec_step_score score;
 };
 
-// How long trials may take, on the clock of hec_driver_now, and a function that is called several times a second
+// How long trials may take, on the clock of hec_now, and a function that is called several times a second
 // meanwhile.
 struct hec_trial_watch {
     double stop;

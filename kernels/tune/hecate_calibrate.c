@@ -15,7 +15,7 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/sdpa/sdpa.h"
-#include "kernels/tune/help.h"
+#include "kernels/tune/tool.h"
 
 enum { rounds_default = 5, rounds_max = 1000, axes = 3, points = 4, largest_default = 1 << 20 };
 
@@ -107,12 +107,6 @@ static const struct measured {
 };
 enum { kernel_count = sizeof kernels / sizeof *kernels };
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(omp_get_max_threads() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 // Microseconds of one call; of attention, of one head. Small ones are called often enough to be timed.
 static double measure(const struct measured *k, const struct arrays *x, const long *size,
                       int rounds) {
@@ -122,9 +116,9 @@ static double measure(const struct measured *k, const struct arrays *x, const lo
     double best = 1e30;
     k->run(x, size); // Pages are touched.
     for (int i = 0; i < rounds; i++) {
-        const double start = now();
+        const double start = now(omp_get_max_threads());
         for (int r = 0; r < repeats; r++) k->run(x, size);
-        const double us = 1e6 * (now() - start) / repeats;
+        const double us = 1e6 * (now(omp_get_max_threads()) - start) / repeats;
         if (us < best) best = us;
     }
     if (heads) best /= omp_get_max_threads();
@@ -196,14 +190,6 @@ static void free_arrays(struct arrays *x) {
     free(x->weights);
 }
 
-// Argument `i` as a number from 1 to `most`, `otherwise` where there is none, 0 when it is wrong.
-static int number(int argc, char **argv, int i, int most, int otherwise) {
-    if (i >= argc) return otherwise;
-    char *end;
-    const long value = strtol(argv[i], &end, 10);
-    return end == argv[i] || *end || value < 1 || value > most ? 0 : (int)value;
-}
-
 static int calibrate(const char *path, int rounds, long largest) {
     const char *why;
     struct arrays x = {0};
@@ -247,8 +233,8 @@ static const char help[] =
 int main(int argc, char **argv) {
     hf_hold_standard();
     if (gives_help(argc, argv, help)) return 0;
-    const int rounds = number(argc, argv, 2, rounds_max, rounds_default);
-    const int largest = number(argc, argv, 3, largest_default, largest_default);
+    const int rounds = number(argc, argv, 2, 1, rounds_max, rounds_default);
+    const int largest = number(argc, argv, 3, 1, largest_default, largest_default);
     if (argc < 2 || argc > 4 || argv[1][0] == '-' || !rounds || !largest) {
         fprintf(stderr, "usage: hecate-calibrate FILE [ROUNDS [LARGEST]], at most %d rounds\n",
                 rounds_max);

@@ -16,7 +16,7 @@
 #include "kernels/cpu/blocking.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/matmul/matmul.h"
-#include "kernels/tune/help.h"
+#include "kernels/tune/tool.h"
 
 enum {
     candidates_max = 8,
@@ -73,19 +73,12 @@ static void run(const struct arrays *x, enum hk_precision precision, enum form f
     if (form == TN && !bf16) hk_matmul_tn_f32(x->b, x->a, x->c, HK_PANELS, dims, HK_STORE);
 }
 
-// With one thread its own processor time, which a busy machine does not add to.
-static double now(void) {
-    struct timespec t;
-    clock_gettime(omp_get_max_threads() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 // Seconds of `repeats` runs.
 static double timed(const struct arrays *x, enum hk_precision precision, enum form form,
                     struct hk_matmul_dims dims, int repeats) {
-    const double start = now();
+    const double start = now(omp_get_max_threads());
     for (int i = 0; i < repeats; i++) run(x, precision, form, dims);
-    return now() - start;
+    return now(omp_get_max_threads()) - start;
 }
 
 static double smaller(double a, double b) {
@@ -172,17 +165,9 @@ static void tune(const struct arrays *x, struct hk_blocking *table, enum hk_prec
     if (omp_get_max_threads() > 1) b->team = choose_team(x, table, precision);
 }
 
-// Argument `i` as a number from 1 to `most`, `otherwise` where there is none, 0 when it is wrong.
-static int number(int argc, char **argv, int i, int most, int otherwise) {
-    if (i >= argc) return otherwise;
-    char *end;
-    const long value = strtol(argv[i], &end, 10);
-    return end == argv[i] || *end || value < 1 || value > most ? 0 : (int)value;
-}
-
 static bool read_command_line(int argc, char **argv, struct arrays *x) {
-    x->rounds = number(argc, argv, 2, rounds_max, rounds_default);
-    const int rows = number(argc, argv, 3, rows_max, rows_max);
+    x->rounds = number(argc, argv, 2, 1, rounds_max, rounds_default);
+    const int rows = number(argc, argv, 3, 1, rows_max, rows_max);
     x->shapes[0] = (struct hk_matmul_dims){.m = rows, .n = 1024, .k = 512};
     x->shapes[1] = (struct hk_matmul_dims){.m = (rows + 1) / 2, .n = 512, .k = 2048};
     return argc >= 2 && argc <= 4 && argv[1][0] != '-' && x->rounds > 0 && rows > 0;

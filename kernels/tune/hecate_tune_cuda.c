@@ -12,7 +12,7 @@
 #include "files/files.h"
 #include "kernels/cuda/choices.h"
 #include "kernels/launchers.h"
-#include "kernels/tune/help.h"
+#include "kernels/tune/tool.h"
 
 enum { WIDTHS = 5, HEIGHTS = 3, ROUNDS = 10, ROUNDS_MAX = 1000, WIDTH = 8192, WIDTH_MIN = 16 };
 static const double GAIN = 0.95;
@@ -134,14 +134,6 @@ static bool measure_all(struct bench *x) {
         if (!measure(x, shape)) return false;
     }
     return true;
-}
-
-// Argument `i` as a number from `least` to `most`, `otherwise` where there is none, 0 when it is wrong.
-static int number(int argc, char **argv, int i, int least, int most, int otherwise) {
-    if (i >= argc) return otherwise;
-    char *end;
-    const long value = strtol(argv[i], &end, 10);
-    return end == argv[i] || *end || value < least || value > most ? 0 : (int)value;
 }
 
 static void print_summary(const struct bench *x) {

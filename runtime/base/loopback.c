@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/base/clock.h"
+
 enum { CLIENTS = 32, SECONDS = 5, HEAD = 8192 };
 
 struct client {
@@ -36,12 +38,6 @@ struct resource {
     hrt_loopback_fn *write;
     void *context;
 };
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 // ---- what is asked
 
@@ -107,7 +103,7 @@ static void answer(struct client *client, const struct resource *resource) {
               : compose(refused ? refused : "503 Service Unavailable", "text/plain", "", &bytes);
     client->bytes = bytes;
     client->at = 0;
-    client->deadline = now() + SECONDS;
+    client->deadline = hrt_base_now() + SECONDS;
     free(text);
     if (!client->answer) leave(client);
 }
@@ -156,7 +152,7 @@ static void let_in(struct hrt_loopback *loopback) {
     struct client *client = find_place(loopback);
     client->fd = fd;
     client->asked = 0;
-    client->deadline = now() + SECONDS;
+    client->deadline = hrt_base_now() + SECONDS;
 }
 
 // Where the program has no descriptor left, a connection that waits would be found again and again.
@@ -170,13 +166,13 @@ static int prepare(struct hrt_loopback *loopback, struct pollfd *wait) {
     double first = -1;
     for (int i = 0; i < CLIENTS; i++) {
         struct client *client = &loopback->client[i];
-        if (client->fd >= 0 && client->deadline < now()) leave(client);
+        if (client->fd >= 0 && client->deadline < hrt_base_now()) leave(client);
         wait[i] = (struct pollfd){.fd = client->fd, .events = client->answer ? POLLOUT : POLLIN};
         if (client->fd >= 0 && (first < 0 || client->deadline < first)) first = client->deadline;
     }
     wait[CLIENTS] = (struct pollfd){.fd = loopback->listening, .events = POLLIN};
     wait[CLIENTS + 1] = (struct pollfd){.fd = loopback->stop, .events = POLLIN};
-    const double left = first - now();
+    const double left = first - hrt_base_now();
     return first < 0 ? -1 : left > 0 ? (int)(1000 * left) + 1 : 0;
 }
 

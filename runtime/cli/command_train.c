@@ -9,6 +9,7 @@
 
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/peak.h"
+#include "runtime/base/clock.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/facts.h"
 #include "runtime/cli/opening.h"
@@ -214,7 +215,7 @@ static bool evaluate(struct job *job, struct hrt_step_report *step, struct hrt_e
     const struct hrt_config *config = job->config;
     if (!evaluates(job, step->step)) return true;
     struct hrt_validation validation;
-    const double begun = hrt_now();
+    const double begun = hrt_base_now();
     hrt_comm_be_patient(job->run->comm, true);
     step->evaluated = true;
     const int64_t sequences =
@@ -223,7 +224,7 @@ static bool evaluate(struct job *job, struct hrt_step_report *step, struct hrt_e
     step->validation_loss = validation.loss;
     memcpy(step->named.validation, validation.named, sizeof validation.named);
     hrt_comm_be_patient(job->run->comm, false);
-    job->evaluating += hrt_now() - begun;
+    job->evaluating += hrt_base_now() - begun;
     return true;
 }
 
@@ -429,13 +430,13 @@ static bool train(struct job *job, struct hrt_error *error) {
     job->progress.peak = job->peak * trainer->comm->size;
     watch_signals(leads(job->run));
     hrt_comm_be_patient(trainer->comm, false);
-    const double start = hrt_now();
+    const double start = hrt_base_now();
     bool done = true;
     for (int64_t i = job->last.step; done && i < job->config->train_steps && !is_stopped(job); i++)
         done = take_and_save(job, i, error);
     struct hrt_error second; // Remaining reports are printed, even if the run failed.
     done = tell_all_but(job, 0, done ? error : &second) && done;
-    job->seconds = hrt_now() - start - job->evaluating;
+    job->seconds = hrt_base_now() - start - job->evaluating;
     hrt_comm_be_patient(trainer->comm, true);
     hrt_log_progress_end_line(&job->progress);
     return done;

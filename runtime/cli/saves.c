@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "kernels/cpu/observe.h"
+#include "runtime/base/clock.h"
 #include "runtime/cli/differences.h"
 #include "runtime/cli/facts.h"
 #include "runtime/experts/history.h"
@@ -124,7 +125,7 @@ bool hrt_saves_open(struct hrt_saves *saves, const struct hrt_run *run, struct h
                .keep = config->checkpoint_keep,
                .keep_every = config->checkpoint_keep_every,
                .lock = -1},
-        .since = hrt_now(),
+        .since = hrt_base_now(),
     };
     if (!hrt_ranks_agree(run->comm, check_arguments(run->arguments, error), error)) return false;
     if (!hrt_ranks_agree(run->comm, open_folder(saves, error), error) || !find(saves, error))
@@ -185,13 +186,13 @@ bool hrt_saves_due(const struct hrt_saves *saves, int64_t number) {
 bool hrt_saves_late(const struct hrt_saves *saves) {
     const double minutes = saves->run->arguments->config.checkpoint_every_minutes;
     return saves->to.dir && saves->run->comm->rank == 0 && minutes > 0 &&
-           hrt_now() - saves->since >= 60 * minutes;
+           hrt_base_now() - saves->since >= 60 * minutes;
 }
 
 bool hrt_saves_begin(struct hrt_saves *saves, const struct hrt_trainer *trainer,
                      const struct hrt_jsonl *log, int64_t number, struct hrt_error *error) {
     const struct hrt_run *run = saves->run;
-    saves->since = hrt_now(); // One that fails is not tried again at once.
+    saves->since = hrt_base_now(); // One that fails is not tried again at once.
     json_t *facts = hrt_facts(trainer, run->arguments->route, number);
     bool begun = hrt_ranks_agree(run->comm, facts || hrt_fail(error, "out of memory"), error);
     if (begun) {

@@ -8,6 +8,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "runtime/base/clock.h"
+
 enum { AT_ONCE = 64, LISTENING = HRT_DOOR_ROOM }; // Events of one call; the one of the port.
 
 struct guest {
@@ -86,7 +88,7 @@ static bool let_in(struct hrt_door *door) {
     }
     if (fd < 0) return errno == ECONNABORTED || errno == EINTR;
     struct guest *guest = find_place(door);
-    *guest = (struct guest){.fd = fd, .since = hrt_socket_now(), .from = hrt_socket_peer(fd)};
+    *guest = (struct guest){.fd = fd, .since = hrt_base_now(), .from = hrt_socket_peer(fd)};
     const bool welcome = !door->welcome || door->welcome(door->context, fd, guest->nonce);
     if (welcome && watch(door, fd, (int)(guest - door->guest))) return true;
     close(fd);
@@ -118,7 +120,7 @@ static void hand_over(struct hrt_door *door, int place, struct hrt_visitor *visi
 }
 
 static void dismiss_silent(struct hrt_door *door) {
-    const double now = hrt_socket_now();
+    const double now = hrt_base_now();
     for (int i = 0; i < HRT_DOOR_ROOM; i++) {
         struct guest *guest = &door->guest[i];
         if (guest->fd >= 0 && now - guest->since > HRT_DOOR_SECONDS) dismiss(door, guest);

@@ -17,13 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NODES_APART = 16 }; // Beyond so many nodes ranks no longer wait for each other to print.
+#include "runtime/base/clock.h"
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
+enum { NODES_APART = 16 }; // Beyond so many nodes ranks no longer wait for each other to print.
 
 static void wait_seconds(double seconds) {
     struct timespec time = {.tv_sec = (time_t)seconds};
@@ -218,7 +214,7 @@ void hrt_net_watch(struct hrt_net *own, const struct hrt_net_pieces *pieces, int
                    const char *what) {
     enum { PATIENT_POLLS = 1000 }; // A caller that computes between two polls is not waiting.
     if (own->idle++ % 64) return;  // The clock costs more than a poll.
-    const double time = now();
+    const double time = hrt_base_now();
     if (own->idle == 1) {
         own->idle_from = time;
         own->look_at = time + 0.5;

@@ -14,11 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-double hrt_socket_now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
+#include "runtime/base/clock.h"
 
 void hrt_socket_rest(double seconds) {
     const struct timespec time = {.tv_sec = (time_t)seconds,
@@ -181,7 +177,7 @@ int hrt_socket_accept(int fd) {
 static bool await(int fd, short events, double deadline) {
     struct pollfd wait = {.fd = fd, .events = events};
     for (;;) {
-        const double left = deadline - hrt_socket_now();
+        const double left = deadline - hrt_base_now();
         const int ready = poll(&wait, 1, left > 0 ? (int)(1000 * left) + 1 : 0);
         if (ready > 0) return true;
         if (ready < 0 && errno == EINTR) continue;

@@ -1,4 +1,4 @@
-// Sockets with deadlines. Descriptors never block. Deadlines are times of hrt_socket_now.
+// Sockets with deadlines. Descriptors never block. Deadlines are times of hrt_base_now.
 #ifndef HECATE_RUNTIME_NET_SOCKET_H
 #define HECATE_RUNTIME_NET_SOCKET_H
 
@@ -6,8 +6,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-// Seconds of a monotonic clock; sleeps so many.
-double hrt_socket_now(void);
+// Sleeps so many seconds.
 void hrt_socket_rest(double seconds);
 
 struct hrt_address {

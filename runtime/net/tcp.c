@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/net/backend.h"
 #include "runtime/net/door.h"
 #include "runtime/net/tcp_meet.h"
@@ -85,7 +86,7 @@ static bool start(struct hrt_comm *comm, const struct hrt_place *place, const ch
     if (!hrt_secret_read(&meeting.secret, error) ||
         !hrt_net_read_seconds("HECATE_COMM_JOIN", &meeting.seconds, error))
         return false;
-    meeting.deadline = hrt_socket_now() + meeting.seconds;
+    meeting.deadline = hrt_base_now() + meeting.seconds;
     allow_descriptors(meeting.size);
     struct hrt_net *own = hrt_net_reserve(&hrt_tcp_wire, meeting.size);
     if (!own) return hrt_fail(error, "out of memory for %d ranks", meeting.size);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/net/door.h"
 #include "runtime/net/rendezvous.h"
 #include "runtime/net/tcp_hello.h"
@@ -67,7 +68,7 @@ static bool listen_for_all(struct hall *hall) {
 // ---- guests
 
 static int32_t left_ms(double deadline) {
-    const double left = deadline - hrt_socket_now();
+    const double left = deadline - hrt_base_now();
     return left > 0 ? (int32_t)(1000 * left) : 0;
 }
 
@@ -76,7 +77,7 @@ static void answer(struct hall *hall, int fd, const struct hrt_tcp_hello *hello,
                    enum hrt_tcp_verdict_kind kind) {
     const struct hrt_meeting *meeting = hall->meeting;
     struct hrt_tcp_verdict verdict;
-    const double deadline = kind == HRT_TCP_GO ? meeting->deadline : hrt_socket_now() + 1;
+    const double deadline = kind == HRT_TCP_GO ? meeting->deadline : hrt_base_now() + 1;
     const size_t seats = kind == HRT_TCP_GO ? (size_t)meeting->size * sizeof *meeting->seat : 0;
     memset(&verdict, 0, sizeof verdict);
     memcpy(verdict.magic, HRT_TCP_MAGIC, sizeof verdict.magic);
@@ -114,7 +115,7 @@ static bool welcome(void *context, int fd, unsigned char nonce[HRT_NONCE]) {
     hrt_nonce(nonce, HRT_NONCE);
     memcpy(challenge.nonce, nonce, HRT_NONCE);
     challenge.left_ms = left_ms(hall->meeting->deadline);
-    return hrt_socket_send(fd, &challenge, sizeof challenge, hrt_socket_now());
+    return hrt_socket_send(fd, &challenge, sizeof challenge, hrt_base_now());
 }
 
 // Why a process may not join; NULL: it may.
@@ -277,7 +278,7 @@ bool hrt_tcp_meet_as_first(struct hrt_meeting *meeting, bool sound, struct hrt_e
     if (met && !sound) *error = own, met = false;
     hrt_nonce(&meeting->job, sizeof meeting->job);
     // Answering takes a moment, even if no time is left.
-    const double least = hrt_socket_now() + 1;
+    const double least = hrt_base_now() + 1;
     if (meeting->deadline < least) meeting->deadline = least;
     for (int i = 0; i < hall.count; i++)
         answer(&hall, hall.seated[i].fd, &hall.seated[i].hello, met ? HRT_TCP_GO : HRT_TCP_NO);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/net/rendezvous.h"
 #include "runtime/net/tcp_hello.h"
 
@@ -37,7 +38,7 @@ static int reach(struct hrt_meeting *meeting, struct hrt_secret *secret, struct 
         hrt_fail(why, "%s: %s", host, reason);
         return -1;
     }
-    const int fd = hrt_socket_connect(&meeting->first, hrt_socket_now() + 5);
+    const int fd = hrt_socket_connect(&meeting->first, hrt_base_now() + 5);
     if (fd < 0) hrt_fail(why, "%s: %s", hrt_address_text(&meeting->first).text, strerror(errno));
     return fd;
 }
@@ -47,13 +48,13 @@ static bool say_hello(struct hrt_meeting *meeting, const struct hrt_secret *secr
                       struct hrt_tcp_hello *hello, double *until, struct hrt_error *why) {
     struct hrt_tcp_challenge challenge;
     const struct hrt_address_text at = hrt_address_text(&meeting->first);
-    const bool came = hrt_socket_receive(fd, &challenge, sizeof challenge, hrt_socket_now() + 5);
+    const bool came = hrt_socket_receive(fd, &challenge, sizeof challenge, hrt_base_now() + 5);
     if (!came && errno == ETIMEDOUT)
         return hrt_fail(why, "%s: a program listens there and says nothing", at.text);
     if (!came || memcmp(challenge.magic, HRT_TCP_MAGIC, sizeof challenge.magic) != 0)
         return hrt_fail(why, "%s: another program listens there", at.text);
     const double left = 1e-3 * challenge.left_ms, most = meeting->seconds;
-    *until = hrt_socket_now() + (left < 0 ? 0 : left < most ? left : most) + 2;
+    *until = hrt_base_now() + (left < 0 ? 0 : left < most ? left : most) + 2;
     hrt_nonce(hello->nonce, HRT_NONCE);
     const struct hrt_part parts[] = {{challenge.nonce, HRT_NONCE},
                                      {hello, offsetof(struct hrt_tcp_hello, proof)}};
@@ -100,7 +101,7 @@ static enum word hear(struct hrt_meeting *meeting, const struct hrt_secret *secr
     }
     meeting->job = verdict.job;
     meeting->nodes = verdict.nodes;
-    meeting->deadline = hrt_socket_now() + 1e-3 * verdict.left_ms;
+    meeting->deadline = hrt_base_now() + 1e-3 * verdict.left_ms;
     if (verdict.kind == HRT_TCP_GO) return GO;
     *error = verdict.error;
     *error->text = '\0'; // Rank 0 says it.
@@ -138,7 +139,7 @@ bool hrt_tcp_meet(struct hrt_meeting *meeting, bool sound, struct hrt_error *err
     hello.sound = sound;
     if (!sound) hello.error = *error;
     hrt_net_peer_self(&hello.peer, meeting->rank);
-    for (; hrt_socket_now() < meeting->deadline; hrt_socket_rest(0.1)) {
+    for (; hrt_base_now() < meeting->deadline; hrt_socket_rest(0.1)) {
         struct hrt_error over = {0};
         const enum word word = attempt(meeting, &hello, &over, &why);
         if (word == GO) return true;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/net/door.h"
 #include "runtime/net/tcp_hello.h"
 
@@ -54,7 +55,7 @@ static void try_again(struct mesh *mesh, int error) {
     if (mesh->fd >= 0) close(mesh->fd);
     mesh->fd = -1;
     mesh->error = error;
-    mesh->again = hrt_socket_now() + 0.1;
+    mesh->again = hrt_base_now() + 0.1;
 }
 
 static bool greet(struct mesh *mesh) {
@@ -65,7 +66,7 @@ static bool greet(struct mesh *mesh) {
     greeting.from = mesh->meeting->rank;
     greeting.to = mesh->next;
     return proof_of(mesh->meeting, &greeting, false) &&
-           hrt_socket_send(mesh->fd, &greeting, sizeof greeting, hrt_socket_now());
+           hrt_socket_send(mesh->fd, &greeting, sizeof greeting, hrt_base_now());
 }
 
 // The answer is so short that it comes whole.
@@ -122,7 +123,7 @@ static void take_in(struct mesh *mesh) {
         if (*place >= 0) close(*place);
         mesh->missing -= *place < 0;
         *place = visitor.fd;
-        hrt_socket_send(visitor.fd, HRT_TCP_MAGIC, 8, hrt_socket_now());
+        hrt_socket_send(visitor.fd, HRT_TCP_MAGIC, 8, hrt_base_now());
     }
 }
 
@@ -156,7 +157,7 @@ static bool tell_who_is_missing(const struct mesh *mesh, struct hrt_error *error
 static bool is_over(const struct mesh *mesh) {
     const struct hrt_meeting *meeting = mesh->meeting;
     const double ahead = mesh->next < meeting->rank ? mesh->reserve : mesh->reserve / 2;
-    return hrt_socket_now() > meeting->deadline - ahead;
+    return hrt_base_now() > meeting->deadline - ahead;
 }
 
 static bool connect_all(struct mesh *mesh, struct hrt_error *error) {
@@ -164,7 +165,7 @@ static bool connect_all(struct mesh *mesh, struct hrt_error *error) {
     while (mesh->missing > 0 || mesh->next < meeting->rank) {
         if (is_over(mesh)) return tell_who_is_missing(mesh, error);
         const bool connects = mesh->next < meeting->rank && mesh->fd < 0;
-        if (connects && hrt_socket_now() >= mesh->again) begin(mesh);
+        if (connects && hrt_base_now() >= mesh->again) begin(mesh);
         struct pollfd wait[3] = {
             {.fd = meeting->fd[0], .events = POLLIN},
             {.fd = hrt_door_descriptor(mesh->door), .events = POLLIN},
@@ -179,7 +180,7 @@ static bool connect_all(struct mesh *mesh, struct hrt_error *error) {
 }
 
 static bool connect_others(struct hrt_meeting *meeting, struct hrt_error *error) {
-    const double left = meeting->deadline - hrt_socket_now();
+    const double left = meeting->deadline - hrt_base_now();
     struct mesh mesh = {.meeting = meeting,
                         .reserve = left < 5 ? left / 5 : 1,
                         .missing = meeting->size - 1 - meeting->rank,
@@ -217,7 +218,7 @@ static void gather(const struct hrt_meeting *meeting, struct pollfd *wait, struc
     for (int r = 0; r < meeting->size; r++)
         wait[r] = (struct pollfd){.fd = r ? meeting->fd[r] : -1, .events = POLLIN};
     for (int left = meeting->size - 1; left > 0 && all->sound;) {
-        if (hrt_socket_now() > meeting->deadline) {
+        if (hrt_base_now() > meeting->deadline) {
             all->sound = false;
             all->error = silent_ranks(meeting, wait);
         }
@@ -225,7 +226,7 @@ static void gather(const struct hrt_meeting *meeting, struct pollfd *wait, struc
         for (int r = 1; r < meeting->size && all->sound; r++) {
             if (!wait[r].revents) continue;
             const struct hrt_net_peer *peer = &meeting->seat[r].peer;
-            if (!hrt_socket_receive(wait[r].fd, all, sizeof *all, hrt_socket_now() + 1))
+            if (!hrt_socket_receive(wait[r].fd, all, sizeof *all, hrt_base_now() + 1))
                 all->sound =
                     hrt_fail(&all->error, "rank %d (process %lld on %s) has ended while all joined",
                              r, (long long)peer->process, peer->host);
@@ -244,7 +245,7 @@ static bool mesh_as_first(struct hrt_meeting *meeting, struct hrt_error *error) 
     gather(meeting, wait, &all);
     free(wait);
     for (int r = 1; r < meeting->size; r++)
-        hrt_socket_send(meeting->fd[r], &all, sizeof all, hrt_socket_now() + 1);
+        hrt_socket_send(meeting->fd[r], &all, sizeof all, hrt_base_now() + 1);
     if (!all.sound) *error = all.error;
     return all.sound;
 }

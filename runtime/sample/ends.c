@@ -8,21 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "files/files.h"
-
-static json_t *read_json(const char *path, struct hrt_error *error) {
-    const char *why;
-    json_error_t where;
-    FILE *file = hf_input(path, false, &why);
-    if (!file) {
-        hrt_fail(error, "cannot open '%s': %s", path, why);
-        return NULL;
-    }
-    json_t *json = json_loadf(file, JSON_REJECT_DUPLICATES, &where);
-    fclose(file);
-    if (!json) hrt_fail(error, "'%s' is not JSON: line %d: %s", path, where.line, where.text);
-    return json;
-}
+#include "runtime/base/json.h"
 
 static bool take(const json_t *value, int64_t vocabulary, struct hrt_ids *ends, const char *path,
                  struct hrt_error *error) {
@@ -42,7 +28,7 @@ static bool take(const json_t *value, int64_t vocabulary, struct hrt_ids *ends, 
 
 static bool read_file(const char *path, int64_t vocabulary, struct hrt_ids *ends,
                       struct hrt_error *error) {
-    json_t *json = read_json(path, error);
+    json_t *json = hrt_base_json_read(path, error);
     const json_t *value = json_object_get(json, "eos_token_id");
     const bool read =
         json && (!value || json_is_null(value) || take(value, vocabulary, ends, path, error));

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "files/files.h"
+#include "runtime/base/text.h"
 #include "runtime/store/checkpoint_part.h"
 
 static const char prefix[] = "step-", partial[] = ".hecate-partial", lock_name[] = ".hecate-lock";
@@ -36,11 +37,6 @@ bool hrt_folder_of_partial(char path[PATH_MAX], const char *dir, int64_t step,
     return hrt_part_path(path, dir, name, error);
 }
 
-static bool ends_with(const char *text, const char *end) {
-    const size_t length = strlen(text), wanted = strlen(end);
-    return length >= wanted && strcmp(text + length - wanted, end) == 0;
-}
-
 // The step of "step-1200"; 0: it is no such name.
 static int64_t step_of(const char *name) {
     const char *digits = name + strlen(prefix);
@@ -56,7 +52,8 @@ static void remove_partial(const char *dir) {
         char path[PATH_MAX];
         struct hrt_error ignored;
         if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 &&
-            ends_with(entry->d_name, partial) && hrt_part_path(path, dir, entry->d_name, &ignored))
+            hrt_base_ends_with(entry->d_name, partial) &&
+            hrt_part_path(path, dir, entry->d_name, &ignored))
             hf_remove_folder(path);
     }
     closedir(folder);
@@ -126,8 +123,8 @@ int64_t hrt_folder_newest(const char *path, char *dir) {
     int64_t *step, newest = 0;
     size_t steps;
     if (snprintf(dir, PATH_MAX, "%s", path) >= PATH_MAX) return 0;
-    while (dir[0] && dir[1] && ends_with(dir, "/")) dir[strlen(dir) - 1] = '\0';
-    if (ends_with(dir, latest)) dir[strlen(dir) - strlen(latest)] = '\0';
+    while (dir[0] && dir[1] && hrt_base_ends_with(dir, "/")) dir[strlen(dir) - 1] = '\0';
+    if (hrt_base_ends_with(dir, latest)) dir[strlen(dir) - strlen(latest)] = '\0';
     if (hrt_folder_list(dir, &step, &steps, &ignored) && steps > 0) newest = step[0];
     free(step);
     return newest;

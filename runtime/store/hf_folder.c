@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "files/files.h"
+#include "runtime/base/json.h"
 #include "runtime/store/checkpoint_part.h"
 
 enum { BLOCK = 1 << 16 };
@@ -70,19 +70,8 @@ static bool refuse(const struct hrt_hf_folder *folder, const char *why) {
 // The index as JSON, or NULL.
 static json_t *read_index(const struct hrt_hf_folder *folder) {
     char path[PATH_MAX];
-    const char *why;
-    json_error_t where;
     if (!hrt_part_path(path, folder->path, index_name, folder->error)) return NULL;
-    FILE *file = hf_input(path, false, &why);
-    if (!file) {
-        hrt_fail(folder->error, "cannot open '%s': %s", path, why);
-        return NULL;
-    }
-    json_t *index = json_loadf(file, JSON_REJECT_DUPLICATES, &where);
-    fclose(file);
-    if (!index)
-        hrt_fail(folder->error, "'%s' is not JSON: line %d: %s", path, where.line, where.text);
-    return index;
+    return hrt_base_json_read(path, folder->error);
 }
 
 // Notes where a tensor lies; opens its file when it is the first there.

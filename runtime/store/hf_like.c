@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "files/files.h"
+#include "runtime/base/json.h"
+#include "runtime/base/text.h"
 #include "runtime/store/checkpoint_part.h"
 
 enum { BLOCK = 1 << 16 };
@@ -16,15 +18,9 @@ static const char config_name[] = "config.json";
 
 static bool read_config(struct hrt_hf_like *like, struct hrt_error *error) {
     char path[PATH_MAX];
-    const char *why;
-    json_error_t where;
     if (!hrt_part_path(path, like->path, config_name, error)) return false;
-    FILE *file = hf_input(path, false, &why);
-    if (!file) return hrt_fail(error, "cannot open '%s': %s", path, why);
-    like->config = json_loadf(file, JSON_REJECT_DUPLICATES, &where);
-    fclose(file);
-    if (!like->config)
-        return hrt_fail(error, "'%s' is not JSON: line %d: %s", path, where.line, where.text);
+    like->config = hrt_base_json_read(path, error);
+    if (!like->config) return false;
     return json_is_object(like->config) || hrt_fail(error, "'%s' is not an object of JSON", path);
 }
 
@@ -67,17 +63,12 @@ bool hrt_hf_like_type(const struct hrt_hf_like *like, const struct hrt_program *
 
 // ---- copies
 
-static bool ends_with(const char *text, const char *end) {
-    const size_t length = strlen(text), wanted = strlen(end);
-    return length >= wanted && strcmp(text + length - wanted, end) == 0;
-}
-
 // Files of the tokenizer, of generation, of the licence; code that `auto_map` of one of them names.
 static bool is_taken_over(const char *name) {
     static const char *const ends[] = {".json", ".txt", ".model", ".jinja", ".py"};
-    if (ends_with(name, ".index.json") || strcmp(name, config_name) == 0) return false;
+    if (hrt_base_ends_with(name, ".index.json") || strcmp(name, config_name) == 0) return false;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        if (*name != '.' && ends_with(name, ends[i])) return true;
+        if (*name != '.' && hrt_base_ends_with(name, ends[i])) return true;
     }
     return strcmp(name, "LICENSE") == 0;
 }

@@ -4,10 +4,7 @@
 #include <jansson.h>
 #include <string.h>
 
-static bool ends_with(const char *text, const char *end) {
-    const size_t length = strlen(text), wanted = strlen(end);
-    return length >= wanted && strcmp(text + length - wanted, end) == 0;
-}
+#include "runtime/base/text.h"
 
 static void pass(struct hrt_hf_needless *needless, const struct hrt_stored *entry, json_t *left) {
     if (!needless->first) needless->first = entry->name;
@@ -23,7 +20,7 @@ static void pass_frequencies(const struct hrt_hf_folder *folder, struct hrt_hf_n
     void *next;
     json_object_foreach_safe(left, next, name, number) {
         struct hrt_safetensors *file;
-        if (ends_with(name, ".rotary_emb.inv_freq"))
+        if (hrt_base_ends_with(name, ".rotary_emb.inv_freq"))
             pass(needless, hrt_hf_find(folder, name, &file), left);
     }
 }

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "kernels/noise/noise.h"
+#include "runtime/base/clock.h"
 #include "runtime/experts/change_owners.h"
 #include "runtime/experts/experts.h"
 #include "runtime/experts/fssdp_run.h"
@@ -20,12 +20,6 @@
 #include "runtime/train/teacher.h"
 
 enum { FORWARDS = 0 }; // A mark behind all forwards of a step, on several ranks.
-
-double hrt_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 // Sets batch, iterations and tokens.
 static bool divide_tokens(struct hrt_trainer *trainer, struct hrt_error *error) {
@@ -387,7 +381,7 @@ static bool launch(struct hrt_trainer *trainer, int64_t step, struct hrt_step_re
 
 bool hrt_trainer_ask(struct hrt_trainer *trainer, int64_t step, struct hrt_error *error) {
     struct hrt_step_report *report = &trainer->step[trainer->asked % 2];
-    if (trainer->asked == trainer->reported) trainer->since = hrt_now();
+    if (trainer->asked == trainer->reported) trainer->since = hrt_base_now();
     const struct hrt_program *program = trainer->program;
     *report = (struct hrt_step_report){
         .step = step + 1,
@@ -433,7 +427,7 @@ bool hrt_trainer_report(struct hrt_trainer *trainer, struct hrt_step_report *rep
         trainer->reported = trainer->asked;
         return false;
     }
-    const double now = hrt_now();
+    const double now = hrt_base_now();
     report->routers = hrt_routers_of(&trainer->loads);
     report->seconds = now - trainer->since;
     report->tokens_per_s = (double)trainer->tokens / report->seconds;

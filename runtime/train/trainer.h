@@ -125,7 +125,4 @@ bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t 
                   struct hrt_outputs *outputs, struct hrt_validation *validation,
                   struct hrt_error *error);
 
-// Seconds of a monotonic clock.
-double hrt_now(void);
-
 #endif
