@@ -125,12 +125,12 @@ static void make_tables(void) {
     table.instruction = has_instruction();
 }
 
-uint32_t hrt_crc32c_by_tables(uint32_t sum, const void *data, size_t bytes) {
+uint32_t hrt_base_crc32c_by_tables(uint32_t sum, const void *data, size_t bytes) {
     pthread_once(&once, make_tables);
     return ~step_by_tables(~sum, data, bytes);
 }
 
-uint32_t hrt_crc32c(uint32_t sum, const void *data, size_t bytes) {
+uint32_t hrt_base_crc32c(uint32_t sum, const void *data, size_t bytes) {
     pthread_once(&once, make_tables);
     return table.instruction ? ~step(~sum, data, bytes) : ~step_by_tables(~sum, data, bytes);
 }

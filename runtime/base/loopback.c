@@ -29,7 +29,7 @@ struct client {
 };
 
 struct hrt_loopback {
-    int listening, stop; // The latter is readable from hrt_loopback_stop on.
+    int listening, stop; // The latter is readable from hrt_base_loopback_stop on.
     struct client client[CLIENTS];
 };
 
@@ -176,8 +176,8 @@ static int prepare(struct hrt_loopback *loopback, struct pollfd *wait) {
     return first < 0 ? -1 : left > 0 ? (int)(1000 * left) + 1 : 0;
 }
 
-void hrt_loopback_serve(struct hrt_loopback *loopback, const char *path, const char *type,
-                        hrt_loopback_fn *write, void *context) {
+void hrt_base_loopback_serve(struct hrt_loopback *loopback, const char *path, const char *type,
+                             hrt_loopback_fn *write, void *context) {
     const struct resource resource = {path, type, write, context};
     for (;;) {
         struct pollfd wait[CLIENTS + 2];
@@ -213,7 +213,7 @@ static int listen_at(int port) {
     return -1;
 }
 
-struct hrt_loopback *hrt_loopback_open(int port, const char **why) {
+struct hrt_loopback *hrt_base_loopback_open(int port, const char **why) {
     struct hrt_loopback *loopback = calloc(1, sizeof *loopback);
     if (loopback) {
         for (int i = 0; i < CLIENTS; i++) loopback->client[i].fd = -1;
@@ -227,13 +227,13 @@ struct hrt_loopback *hrt_loopback_open(int port, const char **why) {
     return NULL;
 }
 
-void hrt_loopback_stop(struct hrt_loopback *loopback) {
+void hrt_base_loopback_stop(struct hrt_loopback *loopback) {
     const uint64_t one = 1;
     const ssize_t put = write(loopback->stop, &one, sizeof one);
     (void)put; // It can only be full, which is as good.
 }
 
-void hrt_loopback_close(struct hrt_loopback *loopback) {
+void hrt_base_loopback_close(struct hrt_loopback *loopback) {
     for (int i = 0; i < CLIENTS; i++) {
         if (loopback->client[i].fd >= 0) leave(&loopback->client[i]);
     }

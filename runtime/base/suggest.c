@@ -27,7 +27,7 @@ static size_t distance_between(const char *a, const char *b) {
     return row[a_length % 3][b_length];
 }
 
-void hrt_suggest(struct hrt_suggestion *suggestion, const char *candidate) {
+void hrt_base_suggest(struct hrt_suggestion *suggestion, const char *candidate) {
     const size_t length = strlen(suggestion->typed);
     if (length > LONGEST || strlen(candidate) > LONGEST) return;
     const size_t allowed = length < 3 ? 1 : smaller(length / 3, 8);

@@ -13,6 +13,6 @@ struct hrt_suggestion {
 
 // Offers a candidate. It is kept when it is closer than all before and at most a third of the typed
 // name (at least 1, at most 8 characters) would have to change.
-void hrt_suggest(struct hrt_suggestion *suggestion, const char *candidate);
+void hrt_base_suggest(struct hrt_suggestion *suggestion, const char *candidate);
 
 #endif

@@ -44,7 +44,7 @@ static bool compare_variable(const char *name, int number, bool *equal, struct h
     return true;
 }
 
-bool hrt_world_find(struct hrt_world *world, struct hrt_error *error) {
+bool hrt_base_world_find(struct hrt_world *world, struct hrt_error *error) {
     const char *rank = NULL, *size = NULL, *local = NULL;
     const char *here =
         NULL; // How many ranks are on this machine; of Slurm, how many machines there are.
@@ -80,7 +80,7 @@ bool hrt_world_find(struct hrt_world *world, struct hrt_error *error) {
     return hrt_fail_usage(error, "%s is %d, but %s is %d", rank, world->rank, size, world->size);
 }
 
-const char *hrt_topology_path(void) {
+const char *hrt_base_topology_path(void) {
     const char *path = getenv("HECATE_TOPOLOGY");
     return path && *path ? path : NULL;
 }
@@ -125,8 +125,8 @@ static bool read_line(const struct reader *reader, char *line, int *nodes) {
     return true;
 }
 
-bool hrt_topology_read(const char *path, int ranks, int32_t *node_of, int *nodes,
-                       struct hrt_error *error) {
+bool hrt_base_topology_read(const char *path, int ranks, int32_t *node_of, int *nodes,
+                            struct hrt_error *error) {
     struct reader reader = {.path = path, .ranks = ranks, .node_of = node_of, .error = error};
     const char *why;
     FILE *file = hf_input(path, false, &why);

@@ -19,17 +19,17 @@ struct hrt_world {
 // (OMPI_COMM_WORLD_*), else of Slurm (SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID, SLURM_STEP_NUM_NODES of a step that
 // srun started; not those of the batch script itself). The innermost launcher counts: torchrun may run below the
 // others, and mpirun below Slurm. False: a variable is missing or not a number in range.
-bool hrt_world_find(struct hrt_world *world, struct hrt_error *error);
+bool hrt_base_world_find(struct hrt_world *world, struct hrt_error *error);
 
 // The topology file to read, of the variable HECATE_TOPOLOGY; NULL: it is not set, or empty.
-const char *hrt_topology_path(void);
+const char *hrt_base_topology_path(void);
 
 // Reads a file that assigns ranks to nodes, so that one machine can stand for several. Each line is
 // a node: its ranks and ranges of them, `4-7 9`; '#' starts a comment. Nodes are numbered as they
 // come.
 //   node_of  [ranks] the node of every rank
 // False, with file and line: unreadable, not a rank below `ranks`, a rank twice or not at all.
-bool hrt_topology_read(const char *path, int ranks, int32_t *node_of, int *nodes,
-                       struct hrt_error *error);
+bool hrt_base_topology_read(const char *path, int ranks, int32_t *node_of, int *nodes,
+                            struct hrt_error *error);
 
 #endif

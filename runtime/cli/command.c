@@ -169,7 +169,7 @@ void hrt_run_report(const struct hrt_run *run, struct hrt_error *error) {
     struct hrt_world world = {0};
     struct hrt_error ignored = {0};
     const bool usage = error->code == HRT_EXIT_USAGE && !error->shared && run->program->world &&
-                       hrt_world_find(&world, &ignored);
+                       hrt_base_world_find(&world, &ignored);
     if (!usage || world.rank == 0)
         fprintf(stderr, "%s: error: %s\n", run->program->name, error->text);
     if (!usage && !error->shared && run->comm->size > 1)

@@ -73,7 +73,7 @@ static bool check_processor(const struct hrt_program *program, struct hrt_error 
 static bool has_others(const struct hrt_program *program) {
     struct hrt_world world = {0};
     struct hrt_error ignored = {0};
-    return program->world && hrt_world_find(&world, &ignored) && world.size > 1;
+    return program->world && hrt_base_world_find(&world, &ignored) && world.size > 1;
 }
 
 // Joins the ranks, including those that cannot run (`sound` false): all others see a rank that was started differently,
@@ -84,7 +84,7 @@ static bool join(const struct hrt_run *run, int argc, char **argv, bool sound,
     struct hrt_comm *comm = run->comm;
     const struct hrt_comm_backend *backend = program->backend ? program->backend : &hrt_comm_self;
     struct hrt_error failed = {0};
-    if (!backend->open(comm, hrt_topology_path(), &failed)) {
+    if (!backend->open(comm, hrt_base_topology_path(), &failed)) {
         if (sound) *error = failed;
         return false;
     }

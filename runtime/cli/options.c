@@ -152,7 +152,7 @@ static const struct option_row *find_option(const char *argument) {
 static bool fail_option(const char *argument, enum hrt_command command, struct hrt_error *error) {
     struct hrt_suggestion suggestion = {.typed = argument};
     for (int i = 0; i < OPTIONS; i++) {
-        if (options[i].commands & command) hrt_suggest(&suggestion, options[i].name);
+        if (options[i].commands & command) hrt_base_suggest(&suggestion, options[i].name);
     }
     if (suggestion.best)
         return hrt_fail_usage(error, "unknown option '%s'; did you mean '%s'?", argument,
@@ -164,7 +164,7 @@ static bool fail_option(const char *argument, enum hrt_command command, struct h
 static bool fail_command(const char *name, const struct hrt_program *program,
                          struct hrt_error *error) {
     struct hrt_suggestion suggestion = {.typed = name};
-    for (int i = 0; i < COMMANDS; i++) hrt_suggest(&suggestion, commands[i].name);
+    for (int i = 0; i < COMMANDS; i++) hrt_base_suggest(&suggestion, commands[i].name);
     if (suggestion.best)
         return hrt_fail_usage(error, "unknown command '%s'; did you mean '%s'?", name,
                               suggestion.best);

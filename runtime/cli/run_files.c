@@ -44,7 +44,7 @@ static const char *route_file(const char *route) {
 static bool add_inputs(struct listing *list, const struct hrt_arguments *a) {
     return add(list, HF_READ, "the program", "/proc/self/exe") &&
            add(list, HF_READ, "HECATE_BLOCKING", getenv("HECATE_BLOCKING")) &&
-           add(list, HF_READ, "HECATE_TOPOLOGY", hrt_topology_path()) &&
+           add(list, HF_READ, "HECATE_TOPOLOGY", hrt_base_topology_path()) &&
            add(list, HF_READ, "HECATE_SECRET_FILE", getenv("HECATE_SECRET_FILE")) &&
            add(list, HF_READ_FIRST, "--load", a->load) &&
            add(list, HF_READ, "--pretend", a->pretend) &&

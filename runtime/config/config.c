@@ -69,8 +69,9 @@ static bool fail_unknown(const struct hrt_program *program, const char *key,
                          struct hrt_error *error) {
     struct hrt_suggestion suggestion = {.typed = key};
     for (const struct hrt_setting_row *row = hrt_config_rows; row->key; row++)
-        hrt_suggest(&suggestion, row->key);
-    for (int i = 0; i < program->settings; i++) hrt_suggest(&suggestion, program->setting[i].key);
+        hrt_base_suggest(&suggestion, row->key);
+    for (int i = 0; i < program->settings; i++)
+        hrt_base_suggest(&suggestion, program->setting[i].key);
     if (suggestion.best)
         return hrt_fail_usage(error, "unknown setting '%s'; did you mean '%s'?", key,
                               suggestion.best);

@@ -60,7 +60,7 @@ bool hrt_device_gpu_choose(int local, int *number, struct hrt_error *error) {
     if (asked && *asked) {
         if (!read_number(asked, count, number, error)) return false;
     } else {
-        if (!hrt_world_find(&world, error)) return false;
+        if (!hrt_base_world_find(&world, error)) return false;
         *number = (world.local_rank < 0 ? local : world.local_rank) % count;
     }
     const cudaError_t chosen = cudaSetDevice(*number);

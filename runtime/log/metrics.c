@@ -18,8 +18,8 @@ static bool write_text(void *context, FILE *out) {
 
 static void *answer(void *context) {
     const struct hrt_metrics *metrics = context;
-    hrt_loopback_serve(metrics->loopback, "/metrics", "text/plain; version=0.0.4", write_text,
-                       context);
+    hrt_base_loopback_serve(metrics->loopback, "/metrics", "text/plain; version=0.0.4", write_text,
+                            context);
     return NULL;
 }
 
@@ -37,10 +37,10 @@ bool hrt_log_metrics_open(struct hrt_metrics *metrics, int port, struct hrt_erro
     const char *why;
     *metrics = (struct hrt_metrics){.lock = PTHREAD_MUTEX_INITIALIZER};
     if (!port) return true;
-    metrics->loopback = hrt_loopback_open(port, &why);
+    metrics->loopback = hrt_base_loopback_open(port, &why);
     if (!metrics->loopback) return hrt_fail(error, "cannot listen on port %d: %s", port, why);
     if (start(metrics)) return true;
-    hrt_loopback_close(metrics->loopback);
+    hrt_base_loopback_close(metrics->loopback);
     metrics->loopback = NULL;
     return hrt_fail(error, "cannot start a thread for --metrics");
 }
@@ -82,9 +82,9 @@ void hrt_log_metrics_step(struct hrt_metrics *metrics, const struct hrt_step_rep
 
 void hrt_log_metrics_close(struct hrt_metrics *metrics) {
     if (!metrics->loopback) return;
-    hrt_loopback_stop(metrics->loopback);
+    hrt_base_loopback_stop(metrics->loopback);
     pthread_join(metrics->thread, NULL);
-    hrt_loopback_close(metrics->loopback);
+    hrt_base_loopback_close(metrics->loopback);
     pthread_mutex_destroy(&metrics->lock);
     *metrics = (struct hrt_metrics){0};
 }

@@ -49,7 +49,7 @@ static void add_field(struct message *m, unsigned field, const void *data, size_
 
 // Rotated and shifted, as the format asks.
 static uint32_t masked_checksum(const void *data, size_t bytes) {
-    const uint32_t sum = hrt_crc32c(0, data, bytes);
+    const uint32_t sum = hrt_base_crc32c(0, data, bytes);
     return (sum >> 15 | sum << 17) + UINT32_C(0xa282ead8);
 }
 

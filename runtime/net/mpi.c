@@ -123,7 +123,7 @@ static void abort_apart(struct hrt_comm *comm, int exit_code) {
 // A launcher that MPI does not know starts every process as the only one.
 static bool check_launcher(int size, struct hrt_error *error) {
     struct hrt_world world;
-    if (!hrt_world_find(&world, error)) return false;
+    if (!hrt_base_world_find(&world, error)) return false;
     if (!world.launcher || world.size == size) return true;
     return hrt_fail_usage(error,
                           "%s started %d ranks, but MPI sees %d: start with mpirun -n %d, or with "
@@ -186,7 +186,7 @@ static bool join(struct hrt_comm *comm, struct hrt_net *own, const char *topolog
     bool sound =
         hrt_net_read_settings(own, error) && check_launcher(own->size, error) && check_tags(error);
     if (sound && topology && launched == 0)
-        sound = hrt_topology_read(topology, own->size, own->node_of, &nodes, error);
+        sound = hrt_base_topology_read(topology, own->size, own->node_of, &nodes, error);
     if (!agree(launched, own->size, sound, error)) return false;
     MPI_Bcast(own->node_of, own->size, MPI_INT32_T, 0, MPI_COMM_WORLD);
     MPI_Bcast(&nodes, 1, MPI_INT, 0, MPI_COMM_WORLD);

@@ -44,7 +44,7 @@ void hrt_mpi_vigil_begin(struct hrt_mpi_vigil *vigil, int seconds) {
     // Asked for here: the thread may not look into the environment while MPI's start writes to it.
     struct hrt_world world = {0};
     struct hrt_error ignored = {0};
-    hrt_world_find(&world, &ignored);
+    hrt_base_world_find(&world, &ignored);
     *vigil = (struct hrt_mpi_vigil){.seconds = seconds, .rank = world.rank};
     pthread_mutex_init(&vigil->lock, NULL);
     pthread_cond_init(&vigil->wake, NULL);

@@ -111,7 +111,7 @@ bool hrt_place_is_local(const struct hrt_place *place) {
 
 bool hrt_place_find(struct hrt_place *place, struct hrt_error *error) {
     *place = (struct hrt_place){.subnet = set("HECATE_SUBNET")};
-    if (!hrt_world_find(&place->world, error)) return false;
+    if (!hrt_base_world_find(&place->world, error)) return false;
     if (place->subnet && !hrt_subnet_is_sound(place->subnet))
         return hrt_fail_usage(error, "HECATE_SUBNET is '%s'; it takes one like 10.0.0.0/8",
                               place->subnet);

@@ -74,13 +74,13 @@ static bool open_alone(struct hrt_comm *comm, const char *topology, struct hrt_e
     struct hrt_world world;
     int32_t node_of[1];
     int nodes;
-    if (!hrt_world_find(&world, error)) return false;
+    if (!hrt_base_world_find(&world, error)) return false;
     if (world.size > 1)
         return hrt_fail_usage(error,
                               "%s started %d ranks, but the program was compiled for one (see "
                               "cluster.nodes and cluster.devices)",
                               world.launcher, world.size);
-    if (topology && !hrt_topology_read(topology, 1, node_of, &nodes, error)) return false;
+    if (topology && !hrt_base_topology_read(topology, 1, node_of, &nodes, error)) return false;
     hrt_comm_open_self(comm);
     return true;
 }

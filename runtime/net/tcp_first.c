@@ -239,7 +239,8 @@ static bool find_nodes(struct hall *hall) {
     int nodes = 0;
     bool sound = node_of || hrt_fail(hall->error, "out of memory");
     if (sound && meeting->topology)
-        sound = hrt_topology_read(meeting->topology, meeting->size, node_of, &nodes, hall->error);
+        sound =
+            hrt_base_topology_read(meeting->topology, meeting->size, node_of, &nodes, hall->error);
     for (int r = 0; r < meeting->size && sound && !meeting->topology; r++) {
         int first = 0;
         while (!hrt_net_same_machine(&meeting->seat[first].peer, &meeting->seat[r].peer)) first++;

@@ -121,12 +121,12 @@ static struct message *make(uint32_t tag, size_t bytes) {
 }
 
 static uint32_t sum_of_head(const struct head *head) {
-    return hrt_crc32c(0, head, offsetof(struct head, own));
+    return hrt_base_crc32c(0, head, offsetof(struct head, own));
 }
 
 // Fills in the checksums of what is to be sent.
 static void seal(struct message *message) {
-    message->head.sum = hrt_crc32c(0, message->data, message->head.bytes);
+    message->head.sum = hrt_base_crc32c(0, message->data, message->head.bytes);
     message->head.own = sum_of_head(&message->head);
 }
 
@@ -311,7 +311,7 @@ static size_t take(struct tcp *tcp, int peer) {
     }
     if (in) {
         in->at += (size_t)came;
-        in->sum = hrt_crc32c(in->sum, to, (size_t)came);
+        in->sum = hrt_base_crc32c(in->sum, to, (size_t)came);
         if (in->at == in->head.bytes) received(tcp, peer);
     } else {
         link->head_at += (size_t)came;

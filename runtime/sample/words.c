@@ -23,12 +23,12 @@ bool hrt_sample_words_open(struct hrt_words *words, int64_t vocabulary, const ch
     if (!path) return true;
     words->tokenizer = hrt_tokenizer_load(path, error);
     if (!words->tokenizer) return false;
-    words->encoder = hrt_encoder_create(words->tokenizer, error);
+    words->encoder = hrt_tokenizer_encoder_create(words->tokenizer, error);
     return words->encoder && hrt_sample_ends_read(path, vocabulary, &words->ends, error);
 }
 
 void hrt_sample_words_close(struct hrt_words *words) {
-    hrt_encoder_free(words->encoder);
+    hrt_tokenizer_encoder_free(words->encoder);
     hrt_tokenizer_free(words->tokenizer);
     free(words->ends.at);
     *words = (struct hrt_words){0};
@@ -71,7 +71,7 @@ static bool read_bytes(const char *prompt, struct hrt_ids *ids, struct hrt_error
 
 static bool encode(struct hrt_words *words, const char *text, bool frame, struct hrt_ids *ids,
                    struct hrt_error *error) {
-    return hrt_encode(words->encoder, text, strlen(text), frame, ids, error);
+    return hrt_tokenizer_encode(words->encoder, text, strlen(text), frame, ids, error);
 }
 
 // Begins a text with the tokenizer's own beginning, or the token that ends texts, or a new line.
@@ -107,7 +107,7 @@ bool hrt_sample_words_read(struct hrt_words *words, const char *prompt, struct h
 }
 
 struct hrt_piece hrt_sample_words_write(struct hrt_words *words, int32_t id, bool first) {
-    if (words->tokenizer) return hrt_decode(words->tokenizer, id, first);
+    if (words->tokenizer) return hrt_tokenizer_decode(words->tokenizer, id, first);
     if (are_bytes(words)) {
         words->number[0] = (char)id;
         return (struct hrt_piece){.text = words->number, .bytes = 1};

@@ -18,12 +18,13 @@ static int byte_of(unsigned character) {
     return -1;
 }
 
-bool hrt_bytes_read(const char *written, size_t length, struct hrt_text *out, bool *known) {
+bool hrt_tokenizer_bytes_read(const char *written, size_t length, struct hrt_text *out,
+                              bool *known) {
     const size_t before = out->bytes;
     *known = true;
     for (size_t at = 0, bytes; at < length; at += bytes) {
         bool sound;
-        bytes = hrt_utf8_length(written + at, length - at, &sound);
+        bytes = hrt_tokenizer_utf8_length(written + at, length - at, &sound);
         const unsigned char *c = (const unsigned char *)written + at;
         const unsigned character = bytes == 1   ? c[0]
                                    : bytes == 2 ? (c[0] & 0x1fu) << 6 | (c[1] & 0x3fu)
@@ -34,12 +35,12 @@ bool hrt_bytes_read(const char *written, size_t length, struct hrt_text *out, bo
             out->bytes = before;
             return true;
         }
-        if (!hrt_text_append(out, &(char){(char)byte}, 1)) return false;
+        if (!hrt_tokenizer_text_append(out, &(char){(char)byte}, 1)) return false;
     }
     return true;
 }
 
-int hrt_byte_named(const struct hrt_text *written) {
+int hrt_tokenizer_byte_named(const struct hrt_text *written) {
     char *end;
     if (written->bytes != 6 || memcmp(written->at, "<0x", 3) != 0) return -1;
     const long byte = strtol(written->at + 3, &end, 16);

@@ -6,9 +6,10 @@
 
 // Appends the bytes that `written` stands for to `out`; or nothing and *known false, where a character stands for
 // none. False: no memory.
-bool hrt_bytes_read(const char *written, size_t length, struct hrt_text *out, bool *known);
+bool hrt_tokenizer_bytes_read(const char *written, size_t length, struct hrt_text *out,
+                              bool *known);
 
 // The byte that <0xNN> stands for; -1: it is something else.
-int hrt_byte_named(const struct hrt_text *written);
+int hrt_tokenizer_byte_named(const struct hrt_text *written);
 
 #endif

@@ -8,20 +8,20 @@
 static bool decode_bytes(struct hrt_text *text, struct hrt_text *out) {
     bool known;
     out->bytes = 0;
-    if (!hrt_bytes_read(text->at, text->bytes, out, &known)) return false;
-    return !known || hrt_text_set(text, out->at, out->bytes);
+    if (!hrt_tokenizer_bytes_read(text->at, text->bytes, out, &known)) return false;
+    return !known || hrt_tokenizer_text_set(text, out->at, out->bytes);
 }
 
 static bool decode_named(struct hrt_text *text) {
-    const int byte = hrt_byte_named(text);
-    return byte < 0 || hrt_text_set(text, &(char){(char)byte}, 1);
+    const int byte = hrt_tokenizer_byte_named(text);
+    return byte < 0 || hrt_tokenizer_text_set(text, &(char){(char)byte}, 1);
 }
 
 static bool decode_replaced(struct hrt_text *text, const char *from, const char *to,
                             struct hrt_text *out) {
     out->bytes = 0;
-    return hrt_text_replace(out, text->at, text->bytes, from, to) &&
-           hrt_text_set(text, out->at, out->bytes);
+    return hrt_tokenizer_text_replace(out, text->at, text->bytes, from, to) &&
+           hrt_tokenizer_text_set(text, out->at, out->bytes);
 }
 
 // The change that one decoder makes to a token.
@@ -46,11 +46,11 @@ static bool read_replace(struct hrt_tokenizer *tokenizer, const json_t *json,
                          const struct hrt_place *place, struct hrt_error *error) {
     const char *from =
         json_string_value(json_object_get(json_object_get(json, "pattern"), "String"));
-    const char *to = hrt_json_text(json, "content", place, error);
+    const char *to = hrt_tokenizer_json_text(json, "content", place, error);
     if (!to) return false;
     if (!from || !*from)
-        return hrt_place_fail(place, error,
-                              "of patterns to replace only {\"String\": ...} is known");
+        return hrt_tokenizer_place_fail(place, error,
+                                        "of patterns to replace only {\"String\": ...} is known");
     return decode_all(tokenizer, REPLACE, from, to, error);
 }
 
@@ -60,7 +60,8 @@ static bool read_strip(struct hrt_tokenizer *tokenizer, const json_t *json,
     if (!content || strcmp(content, " ") != 0 ||
         json_integer_value(json_object_get(json, "start")) > 1 ||
         json_integer_value(json_object_get(json, "stop")) != 0)
-        return hrt_place_fail(place, error, "Strip is known for one space at the start only");
+        return hrt_tokenizer_place_fail(place, error,
+                                        "Strip is known for one space at the start only");
     tokenizer->drop_first_space = json_integer_value(json_object_get(json, "start")) == 1;
     return true;
 }
@@ -68,7 +69,7 @@ static bool read_strip(struct hrt_tokenizer *tokenizer, const json_t *json,
 static bool read_decoder(struct hrt_tokenizer *tokenizer, const json_t *json,
                          const struct hrt_place *place, bool nested, struct hrt_error *error) {
     if (!json || json_is_null(json)) return true;
-    const char *type = hrt_json_text(json, "type", place, error);
+    const char *type = hrt_tokenizer_json_text(json, "type", place, error);
     if (!type) return false;
     if (strcmp(type, "Fuse") == 0) return true;
     if (strcmp(type, "ByteLevel") == 0) return decode_all(tokenizer, BYTE_LEVEL, "", "", error);
@@ -77,27 +78,27 @@ static bool read_decoder(struct hrt_tokenizer *tokenizer, const json_t *json,
     if (strcmp(type, "Replace") == 0) return read_replace(tokenizer, json, place, error);
     if (strcmp(type, "Strip") == 0) return read_strip(tokenizer, json, place, error);
     if (strcmp(type, "Metaspace") == 0) {
-        const char *mark = hrt_json_text(json, "replacement", place, error);
+        const char *mark = hrt_tokenizer_json_text(json, "replacement", place, error);
         const char *scheme = json_string_value(json_object_get(json, "prepend_scheme"));
         tokenizer->drop_first_space = !scheme || strcmp(scheme, "never") != 0;
-        if (mark && !*mark) return hrt_place_fail(place, error, "an empty replacement");
+        if (mark && !*mark) return hrt_tokenizer_place_fail(place, error, "an empty replacement");
         return mark && decode_all(tokenizer, REPLACE, mark, " ", error);
     }
     if (strcmp(type, "Sequence") == 0 && !nested) {
-        const struct hrt_place list = hrt_place_of(place, "decoders");
+        const struct hrt_place list = hrt_tokenizer_place_of(place, "decoders");
         const json_t *inner;
         size_t i;
         json_array_foreach(json_object_get(json, "decoders"), i, inner) {
-            const struct hrt_place at = hrt_place_at(&list, i);
+            const struct hrt_place at = hrt_tokenizer_place_at(&list, i);
             if (!read_decoder(tokenizer, inner, &at, true, error)) return false;
         }
         return true;
     }
-    return hrt_place_fail(place, error, "no decoder '%.60s' is known", type);
+    return hrt_tokenizer_place_fail(place, error, "no decoder '%.60s' is known", type);
 }
 
-bool hrt_load_decoder(struct hrt_tokenizer *tokenizer, const json_t *root, const char *path,
-                      struct hrt_error *error) {
+bool hrt_tokenizer_load_decoder(struct hrt_tokenizer *tokenizer, const json_t *root,
+                                const char *path, struct hrt_error *error) {
     const struct hrt_vocabulary *vocabulary = &tokenizer->vocabulary;
     const struct hrt_place place = {path, "decoder"};
     tokenizer->decoded = calloc((size_t)vocabulary->size, sizeof *tokenizer->decoded);
@@ -105,7 +106,7 @@ bool hrt_load_decoder(struct hrt_tokenizer *tokenizer, const json_t *root, const
     for (int32_t id = 0; enough && id < vocabulary->size; id++) {
         const struct hrt_text *written = &vocabulary->written[id];
         if (written->at)
-            enough = hrt_text_set(&tokenizer->decoded[id], written->at, written->bytes);
+            enough = hrt_tokenizer_text_set(&tokenizer->decoded[id], written->at, written->bytes);
     }
     return hrt_enough(enough, error) &&
            read_decoder(tokenizer, json_object_get(root, "decoder"), &place, false, error);
@@ -122,7 +123,8 @@ int32_t hrt_tokenizer_find(const struct hrt_tokenizer *tokenizer, const char *wr
     return -1;
 }
 
-struct hrt_piece hrt_decode(const struct hrt_tokenizer *tokenizer, int32_t id, bool first) {
+struct hrt_piece hrt_tokenizer_decode(const struct hrt_tokenizer *tokenizer, int32_t id,
+                                      bool first) {
     if (id < 0 || id >= tokenizer->vocabulary.size || !tokenizer->decoded[id].at)
         return (struct hrt_piece){.text = ""};
     const struct hrt_text *text = &tokenizer->decoded[id];

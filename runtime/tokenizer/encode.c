@@ -22,30 +22,30 @@ struct span {
     bool first; // Whether it begins where the text does.
 };
 
-struct hrt_encoder *hrt_encoder_create(const struct hrt_tokenizer *tokenizer,
-                                       struct hrt_error *error) {
+struct hrt_encoder *hrt_tokenizer_encoder_create(const struct hrt_tokenizer *tokenizer,
+                                                 struct hrt_error *error) {
     struct hrt_encoder *encoder = calloc(1, sizeof *encoder);
     if (encoder) {
         encoder->tokenizer = tokenizer;
-        encoder->matcher = hrt_matcher_create();
-        encoder->words = hrt_words_create();
+        encoder->matcher = hrt_tokenizer_matcher_create();
+        encoder->words = hrt_tokenizer_words_create();
         encoder->piece = calloc((size_t)tokenizer->splitter.count + 1, sizeof *encoder->piece);
         if (encoder->matcher && encoder->words && encoder->piece) return encoder;
     }
-    hrt_encoder_free(encoder);
+    hrt_tokenizer_encoder_free(encoder);
     hrt_fail(error, "out of memory");
     return NULL;
 }
 
-void hrt_encoder_free(struct hrt_encoder *encoder) {
+void hrt_tokenizer_encoder_free(struct hrt_encoder *encoder) {
     if (!encoder) return;
     for (int i = 0; encoder->piece && i < encoder->tokenizer->splitter.count; i++)
         free(encoder->piece[i].at);
     free(encoder->piece);
     free(encoder->repaired.at);
     for (int i = 0; i < 2; i++) free(encoder->normalized[i].at);
-    hrt_matcher_free(encoder->matcher);
-    hrt_words_free(encoder->words);
+    hrt_tokenizer_matcher_free(encoder->matcher);
+    hrt_tokenizer_words_free(encoder->words);
     free(encoder);
 }
 
@@ -57,14 +57,15 @@ static bool change(const struct hrt_rule *rule, struct span *span, struct hrt_te
     bool done = true;
     if (rule->kind == HRT_RULE_PREFIX_SPACE) {
         if (span->text[0] == ' ') return true;
-        done = hrt_text_append(out, " ", 1) && hrt_text_append(out, span->text, span->bytes);
+        done = hrt_tokenizer_text_append(out, " ", 1) &&
+               hrt_tokenizer_text_append(out, span->text, span->bytes);
     } else {
         const size_t mark = strlen(rule->to);
         const bool begins = span->text[0] == ' ' ||
                             (span->bytes >= mark && memcmp(span->text, rule->to, mark) == 0);
         if (!begins && (rule->scheme == HRT_ALWAYS || (rule->scheme == HRT_FIRST && span->first)))
-            done = hrt_text_append(out, rule->to, mark);
-        done = done && hrt_text_replace(out, span->text, span->bytes, " ", rule->to);
+            done = hrt_tokenizer_text_append(out, rule->to, mark);
+        done = done && hrt_tokenizer_text_replace(out, span->text, span->bytes, " ", rule->to);
     }
     span->text = out->at;
     span->bytes = out->bytes;
@@ -81,14 +82,14 @@ static bool encode_piece(struct hrt_encoder *encoder, int rule, struct span span
         rule++;
     }
     if (rule == splitter->count)
-        return hrt_enough(hrt_words_encode(encoder->words, &encoder->tokenizer->model, span.text,
-                                           span.bytes, encoder->ids),
+        return hrt_enough(hrt_tokenizer_words_encode(encoder->words, &encoder->tokenizer->model,
+                                                     span.text, span.bytes, encoder->ids),
                           encoder->error);
     struct hrt_split split = {
         .pattern = splitter->at[rule].pattern, .text = span.text, .bytes = span.bytes};
     size_t at[2];
     int found;
-    while ((found = hrt_split_next(&split, encoder->matcher, at, encoder->error)) == 1) {
+    while ((found = hrt_tokenizer_split_next(&split, encoder->matcher, at, encoder->error)) == 1) {
         const struct span part = {span.text + at[0], at[1] - at[0], span.first && at[0] == 0};
         if (!encode_piece(encoder, rule + 1, part)) return false;
     }
@@ -137,9 +138,9 @@ static bool is_one(struct hrt_encoder *encoder, const struct hrt_pattern *patter
         do begin--;
         while (begin > 0 && (text[begin] & 0xc0) == 0x80);
     }
-    *length = front ? at - begin : hrt_utf8_length(text + at, bytes - at, &sound);
-    return hrt_pattern_find(pattern, encoder->matcher, text + begin, *length, 0, match,
-                            encoder->error) == 1;
+    *length = front ? at - begin : hrt_tokenizer_utf8_length(text + at, bytes - at, &sound);
+    return hrt_tokenizer_pattern_find(pattern, encoder->matcher, text + begin, *length, 0, match,
+                                      encoder->error) == 1;
 }
 
 // Finds the next added token at or behind `from`, with the spaces that it takes: at[0] .. at[1].
@@ -173,7 +174,8 @@ static const struct hrt_added *next_added(struct hrt_encoder *encoder,
 
 static bool append(struct hrt_ids *ids, const int32_t *id, size_t count) {
     if (count == 0) return true;
-    if (!hrt_grow(&ids->at, &ids->room, ids->count + count, sizeof *ids->at)) return false;
+    if (!hrt_tokenizer_grow(&ids->at, &ids->room, ids->count + count, sizeof *ids->at))
+        return false;
     memcpy(ids->at + ids->count, id, count * sizeof *id);
     ids->count += count;
     return true;
@@ -198,20 +200,21 @@ static bool encode_normalized(struct hrt_encoder *encoder, struct span span) {
 }
 
 static bool encode_raw(struct hrt_encoder *encoder, struct span span) {
-    if (!hrt_enough(hrt_normalize(&encoder->tokenizer->normalizer, &span.text, &span.bytes,
-                                  encoder->normalized),
+    if (!hrt_enough(hrt_tokenizer_normalize(&encoder->tokenizer->normalizer, &span.text,
+                                            &span.bytes, encoder->normalized),
                     encoder->error))
         return false;
     return encode_around(encoder, &encoder->tokenizer->normalized, span, encode_normalized);
 }
 
-bool hrt_encode(struct hrt_encoder *encoder, const char *text, size_t bytes, bool frame,
-                struct hrt_ids *ids, struct hrt_error *error) {
+bool hrt_tokenizer_encode(struct hrt_encoder *encoder, const char *text, size_t bytes, bool frame,
+                          struct hrt_ids *ids, struct hrt_error *error) {
     const struct hrt_tokenizer *tokenizer = encoder->tokenizer;
     if (bytes > TEXT_MOST) return hrt_fail(error, "a text of 512 MiB or more");
     encoder->ids = ids;
     encoder->error = error;
-    if (!hrt_enough(hrt_utf8_repair(&text, &bytes, &encoder->repaired), error)) return false;
+    if (!hrt_enough(hrt_tokenizer_utf8_repair(&text, &bytes, &encoder->repaired), error))
+        return false;
     if (frame && !hrt_enough(append(ids, tokenizer->before.at, tokenizer->before.count), error))
         return false;
     const struct span all = {text, bytes, true};

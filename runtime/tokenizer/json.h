@@ -13,17 +13,17 @@ struct hrt_place {
 };
 
 // The place of `key` in an object that stands at `place`; of element `index` of an array.
-struct hrt_place hrt_place_of(const struct hrt_place *place, const char *key);
-struct hrt_place hrt_place_at(const struct hrt_place *place, size_t index);
+struct hrt_place hrt_tokenizer_place_of(const struct hrt_place *place, const char *key);
+struct hrt_place hrt_tokenizer_place_at(const struct hrt_place *place, size_t index);
 
 // "'FILE': KEY: " and the sentence. False.
-bool hrt_place_fail(const struct hrt_place *place, struct hrt_error *error, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+bool hrt_tokenizer_place_fail(const struct hrt_place *place, struct hrt_error *error,
+                              const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 // A text of an object. NULL, `error`: it is absent or no text.
-const char *hrt_json_text(const json_t *object, const char *key, const struct hrt_place *place,
-                          struct hrt_error *error);
+const char *hrt_tokenizer_json_text(const json_t *object, const char *key,
+                                    const struct hrt_place *place, struct hrt_error *error);
 // True or false; `otherwise` where it is anything else, or absent.
-bool hrt_json_flag(const json_t *object, const char *key, bool otherwise);
+bool hrt_tokenizer_json_flag(const json_t *object, const char *key, bool otherwise);
 
 #endif

@@ -18,22 +18,23 @@ static int by_bytes(const void *a, const void *b) {
 static bool add_token(struct hrt_tokenizer *tokenizer, const json_t *json,
                       struct hrt_error *error) {
     const json_t *content = json_object_get(json, "content");
-    const bool special = hrt_json_flag(json, "special", false);
-    const bool normalized = hrt_json_flag(json, "normalized", !special);
+    const bool special = hrt_tokenizer_json_flag(json, "special", false);
+    const bool normalized = hrt_tokenizer_json_flag(json, "normalized", !special);
     struct hrt_added_set *set = normalized ? &tokenizer->normalized : &tokenizer->raw;
     const char *text = json_string_value(content);
     size_t bytes = json_string_length(content);
     struct hrt_text scratch[2] = {0};
-    bool enough = !normalized || hrt_normalize(&tokenizer->normalizer, &text, &bytes, scratch);
+    bool enough =
+        !normalized || hrt_tokenizer_normalize(&tokenizer->normalizer, &text, &bytes, scratch);
     if (enough && bytes > 0) {
         struct hrt_added *added = &set->at[set->count];
         *added = (struct hrt_added){
             .written = malloc(bytes + 1),
             .bytes = bytes,
             .id = (int32_t)json_integer_value(json_object_get(json, "id")),
-            .single_word = hrt_json_flag(json, "single_word", false),
-            .lstrip = hrt_json_flag(json, "lstrip", false),
-            .rstrip = hrt_json_flag(json, "rstrip", false),
+            .single_word = hrt_tokenizer_json_flag(json, "single_word", false),
+            .lstrip = hrt_tokenizer_json_flag(json, "lstrip", false),
+            .rstrip = hrt_tokenizer_json_flag(json, "rstrip", false),
         };
         enough = added->written;
         if (enough) {
@@ -62,9 +63,9 @@ static bool load_added(struct hrt_tokenizer *tokenizer, const json_t *root,
     }
     for (i = 0; i < 2; i++)
         qsort(sets[i]->at, (size_t)sets[i]->count, sizeof *sets[i]->at, by_bytes);
-    tokenizer->word =
-        hrt_pattern_create("[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}]", error);
-    tokenizer->space = hrt_pattern_create("\\s", error);
+    tokenizer->word = hrt_tokenizer_pattern_create(
+        "[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}]", error);
+    tokenizer->space = hrt_tokenizer_pattern_create("\\s", error);
     return tokenizer->word && tokenizer->space;
 }
 
@@ -75,12 +76,13 @@ static bool add_frame(struct hrt_ids *ids, const json_t *list, const struct hrt_
     const json_t *id;
     size_t i;
     if (json_array_size(list) == 0)
-        return hrt_place_fail(place, error, "a special token without ids");
+        return hrt_tokenizer_place_fail(place, error, "a special token without ids");
     json_array_foreach(list, i, id) {
         const json_int_t value = json_integer_value(id);
         if (!json_is_integer(id) || value < 0 || value >= size)
-            return hrt_place_fail(place, error, "an id that is nobody's");
-        if (!hrt_enough(hrt_grow(&ids->at, &ids->room, ids->count + 1, sizeof *ids->at), error))
+            return hrt_tokenizer_place_fail(place, error, "an id that is nobody's");
+        if (!hrt_enough(hrt_tokenizer_grow(&ids->at, &ids->room, ids->count + 1, sizeof *ids->at),
+                        error))
             return false;
         ids->at[ids->count++] = (int32_t)value;
     }
@@ -110,22 +112,22 @@ static bool read_template(struct hrt_tokenizer *tokenizer, const json_t *json,
 static bool read_frame(struct hrt_tokenizer *tokenizer, const json_t *json,
                        const struct hrt_place *place, bool nested, struct hrt_error *error) {
     if (!json || json_is_null(json)) return true;
-    const char *type = hrt_json_text(json, "type", place, error);
+    const char *type = hrt_tokenizer_json_text(json, "type", place, error);
     if (!type) return false;
     if (strcmp(type, "ByteLevel") == 0) return true;
     if (strcmp(type, "TemplateProcessing") == 0)
         return read_template(tokenizer, json, place, error);
     if (strcmp(type, "Sequence") == 0 && !nested) {
-        const struct hrt_place list = hrt_place_of(place, "processors");
+        const struct hrt_place list = hrt_tokenizer_place_of(place, "processors");
         const json_t *inner;
         size_t i;
         json_array_foreach(json_object_get(json, "processors"), i, inner) {
-            const struct hrt_place at = hrt_place_at(&list, i);
+            const struct hrt_place at = hrt_tokenizer_place_at(&list, i);
             if (!read_frame(tokenizer, inner, &at, true, error)) return false;
         }
         return true;
     }
-    return hrt_place_fail(place, error, "no post-processor '%.60s' is known", type);
+    return hrt_tokenizer_place_fail(place, error, "no post-processor '%.60s' is known", type);
 }
 
 static bool load_frame(struct hrt_tokenizer *tokenizer, const json_t *root, const char *path,
@@ -156,10 +158,11 @@ static bool load(struct hrt_tokenizer *tokenizer, const json_t *root, const char
                  struct hrt_error *error) {
     if (!json_is_object(root) || !json_is_object(json_object_get(root, "model")))
         return hrt_fail(error, "'%.300s' is no tokenizer.json: it has no model", path);
-    return hrt_load_rules(tokenizer, root, path, error) &&
-           hrt_load_vocabulary(tokenizer, root, path, error) &&
-           hrt_load_model(tokenizer, root, path, error) && load_added(tokenizer, root, error) &&
-           hrt_load_decoder(tokenizer, root, path, error) &&
+    return hrt_tokenizer_load_rules(tokenizer, root, path, error) &&
+           hrt_tokenizer_load_vocabulary(tokenizer, root, path, error) &&
+           hrt_tokenizer_load_model(tokenizer, root, path, error) &&
+           load_added(tokenizer, root, error) &&
+           hrt_tokenizer_load_decoder(tokenizer, root, path, error) &&
            load_frame(tokenizer, root, path, error);
 }
 
@@ -178,7 +181,7 @@ static void free_rules(struct hrt_rules *rules) {
     for (int i = 0; i < rules->count; i++) {
         free(rules->at[i].from);
         free(rules->at[i].to);
-        hrt_pattern_free(rules->at[i].pattern);
+        hrt_tokenizer_pattern_free(rules->at[i].pattern);
     }
     free(rules->at);
 }
@@ -197,14 +200,14 @@ void hrt_tokenizer_free(struct hrt_tokenizer *tokenizer) {
     free(tokenizer->vocabulary.written);
     free(tokenizer->vocabulary.special);
     free(tokenizer->decoded);
-    hrt_names_free(&tokenizer->model.names);
-    hrt_merges_free(&tokenizer->model.merges);
+    hrt_tokenizer_names_free(&tokenizer->model.names);
+    hrt_tokenizer_merges_free(&tokenizer->model.merges);
     free_rules(&tokenizer->normalizer);
     free_rules(&tokenizer->splitter);
     free_added(&tokenizer->raw);
     free_added(&tokenizer->normalized);
-    hrt_pattern_free(tokenizer->word);
-    hrt_pattern_free(tokenizer->space);
+    hrt_tokenizer_pattern_free(tokenizer->word);
+    hrt_tokenizer_pattern_free(tokenizer->space);
     free(tokenizer->before.at);
     free(tokenizer->behind.at);
     free(tokenizer);

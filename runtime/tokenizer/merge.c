@@ -34,7 +34,7 @@ struct hrt_words {
     uint32_t used;
 };
 
-struct hrt_words *hrt_words_create(void) {
+struct hrt_words *hrt_tokenizer_words_create(void) {
     struct hrt_words *words = calloc(1, sizeof *words);
     if (!words) return NULL;
     words->room = malloc(KEPT_IDS_ROOM * sizeof *words->room);
@@ -43,7 +43,7 @@ struct hrt_words *hrt_words_create(void) {
     return NULL;
 }
 
-void hrt_words_free(struct hrt_words *words) {
+void hrt_tokenizer_words_free(struct hrt_words *words) {
     if (!words) return;
     free(words->symbol);
     free(words->heap);
@@ -52,7 +52,8 @@ void hrt_words_free(struct hrt_words *words) {
 }
 
 static bool push(struct hrt_words *words, struct candidate candidate) {
-    if (!hrt_grow(&words->heap, &words->heap_room, words->heaped + 1, sizeof *words->heap))
+    if (!hrt_tokenizer_grow(&words->heap, &words->heap_room, words->heaped + 1,
+                            sizeof *words->heap))
         return false;
     size_t at = words->heaped++;
     for (; at > 0 && words->heap[(at - 1) / 2].first > candidate.first; at = (at - 1) / 2)
@@ -85,7 +86,8 @@ static bool consider(struct hrt_words *words, const struct hrt_model *model, int
 }
 
 static bool add_symbol(struct hrt_words *words, int32_t id) {
-    if (!hrt_grow(&words->symbol, &words->symbol_room, words->symbols + 1, sizeof *words->symbol))
+    if (!hrt_tokenizer_grow(&words->symbol, &words->symbol_room, words->symbols + 1,
+                            sizeof *words->symbol))
         return false;
     words->symbol[words->symbols] =
         (struct symbol){id, (int32_t)words->symbols - 1, (int32_t)words->symbols + 1};
@@ -110,10 +112,10 @@ static bool add_symbols(struct hrt_words *words, const struct hrt_model *model, 
                         size_t bytes) {
     bool fuses = false, sound;
     for (size_t at = 0, length; at < bytes; at += length) {
-        length = model->byte_level ? 1 : hrt_utf8_length(word + at, bytes - at, &sound);
+        length = model->byte_level ? 1 : hrt_tokenizer_utf8_length(word + at, bytes - at, &sound);
         const int32_t id = model->byte_level || length == 1
                                ? model->single[(unsigned char)word[at]]
-                               : hrt_names_find(&model->names, word + at, length);
+                               : hrt_tokenizer_names_find(&model->names, word + at, length);
         const bool known = id >= 0;
         if (known && !add_symbol(words, id)) return false;
         if (known) fuses = false;
@@ -147,14 +149,15 @@ static bool merge_pairs(struct hrt_words *words, const struct hrt_model *model) 
 }
 
 static bool append(struct hrt_ids *ids, int32_t id) {
-    if (!hrt_grow(&ids->at, &ids->room, ids->count + 1, sizeof *ids->at)) return false;
+    if (!hrt_tokenizer_grow(&ids->at, &ids->room, ids->count + 1, sizeof *ids->at)) return false;
     ids->at[ids->count++] = id;
     return true;
 }
 
 static bool encode(struct hrt_words *words, const struct hrt_model *model, const char *word,
                    size_t bytes, struct hrt_ids *ids) {
-    const int32_t whole = model->whole_words ? hrt_names_find(&model->names, word, bytes) : -1;
+    const int32_t whole =
+        model->whole_words ? hrt_tokenizer_names_find(&model->names, word, bytes) : -1;
     if (whole >= 0) return append(ids, whole);
     words->symbols = 0;
     if (!add_symbols(words, model, word, bytes) || !merge_pairs(words, model)) return false;
@@ -190,7 +193,7 @@ static bool encode_kept(struct hrt_words *words, const struct hrt_model *model, 
     const size_t before = ids->count;
     if (kept->bytes == bytes && kept->hash == (uint32_t)(hash >> 32) &&
         memcmp(id + kept->ids, word, bytes) == 0) {
-        if (!hrt_grow(&ids->at, &ids->room, before + kept->ids, sizeof *id)) return false;
+        if (!hrt_tokenizer_grow(&ids->at, &ids->room, before + kept->ids, sizeof *id)) return false;
         for (size_t i = 0; i < kept->ids; i++) ids->at[before + i] = id[i];
         ids->count += kept->ids;
         return true;
@@ -213,8 +216,8 @@ static size_t word_end(const struct hrt_model *model, const char *text, size_t b
     }
 }
 
-bool hrt_words_encode(struct hrt_words *words, const struct hrt_model *model, const char *word,
-                      size_t bytes, struct hrt_ids *ids) {
+bool hrt_tokenizer_words_encode(struct hrt_words *words, const struct hrt_model *model,
+                                const char *word, size_t bytes, struct hrt_ids *ids) {
     if (!model->cuts) return encode_kept(words, model, word, bytes, ids);
     for (size_t at = 0, length; at < bytes; at += length) {
         length = word_end(model, word + at, bytes - at);

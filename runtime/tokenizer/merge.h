@@ -7,11 +7,11 @@
 
 struct hrt_words;
 
-struct hrt_words *hrt_words_create(void); // NULL: no memory.
-void hrt_words_free(struct hrt_words *words);
+struct hrt_words *hrt_tokenizer_words_create(void); // NULL: no memory.
+void hrt_tokenizer_words_free(struct hrt_words *words);
 
 // Appends the ids of one word, sound UTF-8 below 2 GiB. False: no memory.
-bool hrt_words_encode(struct hrt_words *words, const struct hrt_model *model, const char *word,
-                      size_t bytes, struct hrt_ids *ids);
+bool hrt_tokenizer_words_encode(struct hrt_words *words, const struct hrt_model *model,
+                                const char *word, size_t bytes, struct hrt_ids *ids);
 
 #endif

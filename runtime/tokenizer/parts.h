@@ -104,14 +104,14 @@ static inline unsigned hrt_back_class(const char *text, size_t bytes) {
 }
 
 // Readers of the file's parts, in the order in which they need each other; `path` names it in errors.
-bool hrt_load_rules(struct hrt_tokenizer *tokenizer, const json_t *root, const char *path,
-                    struct hrt_error *error);
-bool hrt_load_vocabulary(struct hrt_tokenizer *tokenizer, const json_t *root, const char *path,
-                         struct hrt_error *error);
-bool hrt_load_model(struct hrt_tokenizer *tokenizer, const json_t *root, const char *path,
-                    struct hrt_error *error);
-bool hrt_load_decoder(struct hrt_tokenizer *tokenizer, const json_t *root, const char *path,
-                      struct hrt_error *error);
+bool hrt_tokenizer_load_rules(struct hrt_tokenizer *tokenizer, const json_t *root, const char *path,
+                              struct hrt_error *error);
+bool hrt_tokenizer_load_vocabulary(struct hrt_tokenizer *tokenizer, const json_t *root,
+                                   const char *path, struct hrt_error *error);
+bool hrt_tokenizer_load_model(struct hrt_tokenizer *tokenizer, const json_t *root, const char *path,
+                              struct hrt_error *error);
+bool hrt_tokenizer_load_decoder(struct hrt_tokenizer *tokenizer, const json_t *root,
+                                const char *path, struct hrt_error *error);
 
 // Whether all memory could be had; else `error`.
 static inline bool hrt_enough(bool enough, struct hrt_error *error) {
@@ -119,20 +119,20 @@ static inline bool hrt_enough(bool enough, struct hrt_error *error) {
 }
 
 // `text` becomes bytes of it, with a NUL behind. False: no memory.
-bool hrt_text_set(struct hrt_text *text, const char *at, size_t bytes);
-bool hrt_text_append(struct hrt_text *text, const char *at, size_t bytes);
+bool hrt_tokenizer_text_set(struct hrt_text *text, const char *at, size_t bytes);
+bool hrt_tokenizer_text_append(struct hrt_text *text, const char *at, size_t bytes);
 // Appends `at` with all `from` replaced by `to`.
-bool hrt_text_replace(struct hrt_text *text, const char *at, size_t bytes, const char *from,
-                      const char *to);
+bool hrt_tokenizer_text_replace(struct hrt_text *text, const char *at, size_t bytes,
+                                const char *from, const char *to);
 
 // Bytes of UTF-8 at `at`, of which there are `left`: those of a character (`sound`), or of what a reader takes for
 // one broken character.
-size_t hrt_utf8_length(const char *at, size_t left, bool *sound);
+size_t hrt_tokenizer_utf8_length(const char *at, size_t left, bool *sound);
 // The text, or `repaired`, where invalid UTF-8 is U+FFFD. False: no memory.
-bool hrt_utf8_repair(const char **text, size_t *bytes, struct hrt_text *repaired);
+bool hrt_tokenizer_utf8_repair(const char **text, size_t *bytes, struct hrt_text *repaired);
 
 // Applies the normalizer to a piece: `text`, or the text in `scratch` [2]. False: no memory.
-bool hrt_normalize(const struct hrt_rules *normalizer, const char **text, size_t *bytes,
-                   struct hrt_text scratch[2]);
+bool hrt_tokenizer_normalize(const struct hrt_rules *normalizer, const char **text, size_t *bytes,
+                             struct hrt_text scratch[2]);
 
 #endif

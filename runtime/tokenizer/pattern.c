@@ -42,30 +42,31 @@ static bool compile(struct hrt_pattern *pattern, const char *text, struct hrt_er
     return true;
 }
 
-struct hrt_pattern *hrt_pattern_create(const char *text, struct hrt_error *error) {
-    char *translated = hrt_pattern_translate(text, error);
+struct hrt_pattern *hrt_tokenizer_pattern_create(const char *text, struct hrt_error *error) {
+    char *translated = hrt_tokenizer_pattern_translate(text, error);
     if (!translated) return NULL;
     struct hrt_pattern *pattern = calloc(1, sizeof *pattern);
     const bool made =
         pattern ? compile(pattern, translated, error) : hrt_fail(error, "out of memory");
     free(translated);
     if (made) return pattern;
-    hrt_pattern_free(pattern);
+    hrt_tokenizer_pattern_free(pattern);
     return NULL;
 }
 
-void hrt_pattern_free(struct hrt_pattern *pattern) {
+void hrt_tokenizer_pattern_free(struct hrt_pattern *pattern) {
     if (!pattern) return;
     pcre2_code_free(pattern->code);
     free(pattern);
 }
 
-void hrt_pattern_behave(struct hrt_pattern *pattern, enum hrt_behavior behavior, bool invert) {
+void hrt_tokenizer_pattern_behave(struct hrt_pattern *pattern, enum hrt_behavior behavior,
+                                  bool invert) {
     pattern->behavior = behavior;
     pattern->invert = invert;
 }
 
-struct hrt_matcher *hrt_matcher_create(void) {
+struct hrt_matcher *hrt_tokenizer_matcher_create(void) {
     struct hrt_matcher *matcher = calloc(1, sizeof *matcher);
     if (!matcher) return NULL;
     matcher->match = pcre2_match_data_create(1, NULL);
@@ -75,11 +76,11 @@ struct hrt_matcher *hrt_matcher_create(void) {
         pcre2_jit_stack_assign(matcher->context, NULL, matcher->stack);
         return matcher;
     }
-    hrt_matcher_free(matcher);
+    hrt_tokenizer_matcher_free(matcher);
     return NULL;
 }
 
-void hrt_matcher_free(struct hrt_matcher *matcher) {
+void hrt_tokenizer_matcher_free(struct hrt_matcher *matcher) {
     if (!matcher) return;
     pcre2_match_data_free(matcher->match);
     pcre2_match_context_free(matcher->context);
@@ -87,9 +88,9 @@ void hrt_matcher_free(struct hrt_matcher *matcher) {
     free(matcher);
 }
 
-int hrt_pattern_find(const struct hrt_pattern *pattern, struct hrt_matcher *matcher,
-                     const char *text, size_t bytes, size_t from, size_t match[2],
-                     struct hrt_error *error) {
+int hrt_tokenizer_pattern_find(const struct hrt_pattern *pattern, struct hrt_matcher *matcher,
+                               const char *text, size_t bytes, size_t from, size_t match[2],
+                               struct hrt_error *error) {
     const PCRE2_SPTR subject = (PCRE2_SPTR)text;
     const int found = pattern->compiled
                           ? pcre2_jit_match(pattern->code, subject, bytes, from, 0, matcher->match,
@@ -128,8 +129,8 @@ static bool joins(const struct hrt_split *split, bool matched) {
 static int next_match(struct hrt_split *split, struct hrt_matcher *matcher,
                       struct hrt_error *error) {
     while (split->from <= split->bytes) {
-        const int found = hrt_pattern_find(split->pattern, matcher, split->text, split->bytes,
-                                           split->from, split->match, error);
+        const int found = hrt_tokenizer_pattern_find(
+            split->pattern, matcher, split->text, split->bytes, split->from, split->match, error);
         if (found <= 0) return found;
         const size_t end = split->match[1];
         const bool empty = split->match[0] == end,
@@ -167,8 +168,8 @@ static int next_part(struct hrt_split *split, struct hrt_matcher *matcher, size_
     return 1;
 }
 
-int hrt_split_next(struct hrt_split *split, struct hrt_matcher *matcher, size_t piece[2],
-                   struct hrt_error *error) {
+int hrt_tokenizer_split_next(struct hrt_split *split, struct hrt_matcher *matcher, size_t piece[2],
+                             struct hrt_error *error) {
     for (;;) {
         size_t part[2];
         bool matched;

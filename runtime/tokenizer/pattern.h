@@ -23,19 +23,20 @@ enum hrt_behavior {
 struct hrt_matcher;
 
 // NULL, `error`: its fault; the caller knows where it stands.
-struct hrt_pattern *hrt_pattern_create(const char *text, struct hrt_error *error);
-void hrt_pattern_free(struct hrt_pattern *pattern);
+struct hrt_pattern *hrt_tokenizer_pattern_create(const char *text, struct hrt_error *error);
+void hrt_tokenizer_pattern_free(struct hrt_pattern *pattern);
 
 // The effect of a pattern on a text. With `invert` the text between matches counts as matches.
-void hrt_pattern_behave(struct hrt_pattern *pattern, enum hrt_behavior behavior, bool invert);
+void hrt_tokenizer_pattern_behave(struct hrt_pattern *pattern, enum hrt_behavior behavior,
+                                  bool invert);
 
-struct hrt_matcher *hrt_matcher_create(void); // NULL: no memory.
-void hrt_matcher_free(struct hrt_matcher *matcher);
+struct hrt_matcher *hrt_tokenizer_matcher_create(void); // NULL: no memory.
+void hrt_tokenizer_matcher_free(struct hrt_matcher *matcher);
 
 // Whether the pattern matches at or behind `from`, and where. 0: no, 1: yes, -1: it gives up (`error`).
-int hrt_pattern_find(const struct hrt_pattern *pattern, struct hrt_matcher *matcher,
-                     const char *text, size_t bytes, size_t from, size_t match[2],
-                     struct hrt_error *error);
+int hrt_tokenizer_pattern_find(const struct hrt_pattern *pattern, struct hrt_matcher *matcher,
+                               const char *text, size_t bytes, size_t from, size_t match[2],
+                               struct hrt_error *error);
 
 // A walk over the pieces that a pattern cuts a text into.
 struct hrt_split {
@@ -52,7 +53,7 @@ struct hrt_split {
 };
 
 // The next piece: text[piece[0]] .. text[piece[1]]. 0: no more, 1, -1: the pattern gives up (`error`).
-int hrt_split_next(struct hrt_split *split, struct hrt_matcher *matcher, size_t piece[2],
-                   struct hrt_error *error);
+int hrt_tokenizer_split_next(struct hrt_split *split, struct hrt_matcher *matcher, size_t piece[2],
+                             struct hrt_error *error);
 
 #endif

@@ -39,12 +39,12 @@ struct hrt_names {
 };
 
 // Makes room for `count` names. False: no memory.
-bool hrt_names_create(struct hrt_names *names, size_t count);
-void hrt_names_free(struct hrt_names *names);
+bool hrt_tokenizer_names_create(struct hrt_names *names, size_t count);
+void hrt_tokenizer_names_free(struct hrt_names *names);
 // Adds a name, or gives it another id. At most as many as there is room for. False: no memory.
-bool hrt_names_add(struct hrt_names *names, const char *text, size_t bytes, int32_t id);
+bool hrt_tokenizer_names_add(struct hrt_names *names, const char *text, size_t bytes, int32_t id);
 // The id of a name, -1 where it has none.
-int32_t hrt_names_find(const struct hrt_names *names, const char *text, size_t bytes);
+int32_t hrt_tokenizer_names_find(const struct hrt_names *names, const char *text, size_t bytes);
 
 struct hrt_merge {
     uint64_t pair; // left << 32 | right; none where `id` is -1.
@@ -56,11 +56,11 @@ struct hrt_merges {
     uint32_t mask;
 };
 
-bool hrt_merges_create(struct hrt_merges *merges, size_t count);
-void hrt_merges_free(struct hrt_merges *merges);
+bool hrt_tokenizer_merges_create(struct hrt_merges *merges, size_t count);
+void hrt_tokenizer_merges_free(struct hrt_merges *merges);
 // Adds the symbol that a pair merges into, or replaces it.
-void hrt_merges_add(struct hrt_merges *merges, int32_t left, int32_t right, int32_t rank,
-                    int32_t id);
+void hrt_tokenizer_merges_add(struct hrt_merges *merges, int32_t left, int32_t right, int32_t rank,
+                              int32_t id);
 
 static inline uint64_t hrt_pair(int32_t left, int32_t right) {
     return (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
@@ -78,6 +78,6 @@ static inline const struct hrt_merge *hrt_merges_find(const struct hrt_merges *m
 }
 
 // Makes room for `count` elements of `element` bytes in *at, which has `*room`. False: no memory.
-bool hrt_grow(void *at, size_t *room, size_t count, size_t element);
+bool hrt_tokenizer_grow(void *at, size_t *room, size_t count, size_t element);
 
 #endif

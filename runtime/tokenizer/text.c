@@ -5,32 +5,33 @@
 
 #include "runtime/tokenizer/parts.h"
 
-bool hrt_text_append(struct hrt_text *text, const char *at, size_t bytes) {
-    if (!hrt_grow(&text->at, &text->room, text->bytes + bytes + 1, 1)) return false;
+bool hrt_tokenizer_text_append(struct hrt_text *text, const char *at, size_t bytes) {
+    if (!hrt_tokenizer_grow(&text->at, &text->room, text->bytes + bytes + 1, 1)) return false;
     memcpy(text->at + text->bytes, at, bytes);
     text->bytes += bytes;
     text->at[text->bytes] = '\0';
     return true;
 }
 
-bool hrt_text_set(struct hrt_text *text, const char *at, size_t bytes) {
+bool hrt_tokenizer_text_set(struct hrt_text *text, const char *at, size_t bytes) {
     text->bytes = 0;
-    return hrt_text_append(text, at, bytes);
+    return hrt_tokenizer_text_append(text, at, bytes);
 }
 
-bool hrt_text_replace(struct hrt_text *text, const char *at, size_t bytes, const char *from,
-                      const char *to) {
+bool hrt_tokenizer_text_replace(struct hrt_text *text, const char *at, size_t bytes,
+                                const char *from, const char *to) {
     const size_t length = strlen(from), other = strlen(to);
     const char *const end = at + bytes;
     for (const char *found;; at = found + length) {
         found = memmem(at, (size_t)(end - at), from, length);
-        if (!hrt_text_append(text, at, (size_t)((found ? found : end) - at))) return false;
+        if (!hrt_tokenizer_text_append(text, at, (size_t)((found ? found : end) - at)))
+            return false;
         if (!found) return true;
-        if (!hrt_text_append(text, to, other)) return false;
+        if (!hrt_tokenizer_text_append(text, to, other)) return false;
     }
 }
 
-size_t hrt_utf8_length(const char *at, size_t left, bool *sound) {
+size_t hrt_tokenizer_utf8_length(const char *at, size_t left, bool *sound) {
     const unsigned char *byte = (const unsigned char *)at, first = byte[0];
     *sound = first < 0x80;
     if (first < 0xc2 || first > 0xf4) return 1;
@@ -55,25 +56,25 @@ static size_t sound_bytes(const char *text, size_t bytes) {
             at += 8;
             continue;
         }
-        const size_t length = hrt_utf8_length(text + at, bytes - at, &sound);
+        const size_t length = hrt_tokenizer_utf8_length(text + at, bytes - at, &sound);
         if (!sound) return at;
         at += length;
     }
     return bytes;
 }
 
-bool hrt_utf8_repair(const char **text, size_t *bytes, struct hrt_text *repaired) {
+bool hrt_tokenizer_utf8_repair(const char **text, size_t *bytes, struct hrt_text *repaired) {
     size_t good = sound_bytes(*text, *bytes);
     if (good == *bytes) return true;
     repaired->bytes = 0;
     for (size_t at = 0; at < *bytes;) {
         bool sound;
         good = sound_bytes(*text + at, *bytes - at);
-        if (!hrt_text_append(repaired, *text + at, good)) return false;
+        if (!hrt_tokenizer_text_append(repaired, *text + at, good)) return false;
         at += good;
         if (at == *bytes) break;
-        at += hrt_utf8_length(*text + at, *bytes - at, &sound);
-        if (!hrt_text_append(repaired, "\xef\xbf\xbd", 3)) return false;
+        at += hrt_tokenizer_utf8_length(*text + at, *bytes - at, &sound);
+        if (!hrt_tokenizer_text_append(repaired, "\xef\xbf\xbd", 3)) return false;
     }
     *text = repaired->at;
     *bytes = repaired->bytes;
@@ -96,13 +97,14 @@ static bool compose(int form, const char *text, size_t bytes, struct hrt_text *o
     const utf8proc_ssize_t length =
         utf8proc_map((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)bytes, &composed,
                      (utf8proc_option_t)(UTF8PROC_STABLE | form));
-    const bool done = length >= 0 && hrt_text_set(out, (const char *)composed, (size_t)length);
+    const bool done =
+        length >= 0 && hrt_tokenizer_text_set(out, (const char *)composed, (size_t)length);
     free(composed);
     return done;
 }
 
-bool hrt_normalize(const struct hrt_rules *normalizer, const char **text, size_t *bytes,
-                   struct hrt_text scratch[2]) {
+bool hrt_tokenizer_normalize(const struct hrt_rules *normalizer, const char **text, size_t *bytes,
+                             struct hrt_text scratch[2]) {
     for (int i = 0; i<normalizer->count && * bytes> 0; i++) {
         const struct hrt_rule *rule = &normalizer->at[i];
         struct hrt_text *out = &scratch[i % 2];
@@ -110,14 +112,14 @@ bool hrt_normalize(const struct hrt_rules *normalizer, const char **text, size_t
         bool done = true;
         if (rule->kind == HRT_RULE_COMPOSE) {
             if (is_composed(rule->form, *text, *bytes))
-                done = hrt_text_set(out, *text, *bytes);
+                done = hrt_tokenizer_text_set(out, *text, *bytes);
             else
                 done = compose(rule->form, *text, *bytes, out);
         } else if (rule->kind == HRT_RULE_PREPEND) {
-            done = hrt_text_set(out, rule->to, strlen(rule->to)) &&
-                   hrt_text_append(out, *text, *bytes);
+            done = hrt_tokenizer_text_set(out, rule->to, strlen(rule->to)) &&
+                   hrt_tokenizer_text_append(out, *text, *bytes);
         } else {
-            done = hrt_text_replace(out, *text, *bytes, rule->from, rule->to);
+            done = hrt_tokenizer_text_replace(out, *text, *bytes, rule->from, rule->to);
         }
         if (!done) return false;
         *text = out->at;

@@ -3,9 +3,9 @@
 // files come from. A feature that we do not know is refused, never left out.
 //
 //     struct hrt_tokenizer *tokenizer = hrt_tokenizer_load("tokenizer.json", &error);
-//     struct hrt_encoder *encoder = hrt_encoder_create(tokenizer, &error);
-//     hrt_encode(encoder, text, strlen(text), true, &ids, &error);
-//     for (size_t i = 0; i < ids.count; i++) piece = hrt_decode(tokenizer, ids.at[i], i == 0);
+//     struct hrt_encoder *encoder = hrt_tokenizer_encoder_create(tokenizer, &error);
+//     hrt_tokenizer_encode(encoder, text, strlen(text), true, &ids, &error);
+//     for (size_t i = 0; i < ids.count; i++) piece = hrt_tokenizer_decode(tokenizer, ids.at[i], i == 0);
 //
 // A tokenizer does not change once it is loaded: any number of threads share it. Each has an encoder of its own.
 // docs/data.md says which parts of tokenizer.json are known.
@@ -46,19 +46,20 @@ int32_t hrt_tokenizer_size(const struct hrt_tokenizer *tokenizer);
 int32_t hrt_tokenizer_find(const struct hrt_tokenizer *tokenizer, const char *written);
 
 // NULL: no memory. The tokenizer has to outlive it.
-struct hrt_encoder *hrt_encoder_create(const struct hrt_tokenizer *tokenizer,
-                                       struct hrt_error *error);
-void hrt_encoder_free(struct hrt_encoder *encoder);
+struct hrt_encoder *hrt_tokenizer_encoder_create(const struct hrt_tokenizer *tokenizer,
+                                                 struct hrt_error *error);
+void hrt_tokenizer_encoder_free(struct hrt_encoder *encoder);
 
 // Appends the ids of a text. Added tokens in the text become their ids. Bytes that are no UTF-8 are read as U+FFFD, one
 // for each sequence that is cut short, one for each other byte. `frame` puts what the file's post_processor says around
 // the text (a token for its begin, mostly). False: no memory, or a pattern that gives up on this text; `ids` then has
 // some of it. The same text gives the same ids, for any earlier text of the encoder.
-bool hrt_encode(struct hrt_encoder *encoder, const char *text, size_t bytes, bool frame,
-                struct hrt_ids *ids, struct hrt_error *error);
+bool hrt_tokenizer_encode(struct hrt_encoder *encoder, const char *text, size_t bytes, bool frame,
+                          struct hrt_ids *ids, struct hrt_error *error);
 
 // The bytes of `id`; none, where no token has it. With the `first` token of a text some tokenizers leave the space
 // out that they put there.
-struct hrt_piece hrt_decode(const struct hrt_tokenizer *tokenizer, int32_t id, bool first);
+struct hrt_piece hrt_tokenizer_decode(const struct hrt_tokenizer *tokenizer, int32_t id,
+                                      bool first);
 
 #endif

@@ -298,7 +298,7 @@ static bool translate_all(struct translation *t, FILE *out) {
     return true;
 }
 
-char *hrt_pattern_translate(const char *text, struct hrt_error *error) {
+char *hrt_tokenizer_pattern_translate(const char *text, struct hrt_error *error) {
     struct translation translation = {.text = text, .at = text, .error = error};
     char *translated = NULL;
     size_t bytes = 0;

@@ -6,6 +6,6 @@
 
 // The pattern that matches the same texts, for PCRE2 with UTF, UCP and a newline that is LF. The caller frees it. NULL:
 // `error` names the part without a translation, and its byte.
-char *hrt_pattern_translate(const char *text, struct hrt_error *error);
+char *hrt_tokenizer_pattern_translate(const char *text, struct hrt_error *error);
 
 #endif

@@ -10,10 +10,11 @@
 static void encode(const struct hrt_tokenizer *tokenizer, const char *text, size_t bytes) {
     struct hrt_error error = {0};
     struct hrt_ids ids = {0}, again = {0};
-    struct hrt_encoder *encoder = hrt_encoder_create(tokenizer, &error);
+    struct hrt_encoder *encoder = hrt_tokenizer_encoder_create(tokenizer, &error);
     if (!encoder) fuzz_broken("there is memory for an encoder");
-    if (hrt_encode(encoder, text, bytes, true, &ids, &error)) {
-        if (!hrt_encode(encoder, text, bytes, true, &again, &error) || ids.count != again.count ||
+    if (hrt_tokenizer_encode(encoder, text, bytes, true, &ids, &error)) {
+        if (!hrt_tokenizer_encode(encoder, text, bytes, true, &again, &error) ||
+            ids.count != again.count ||
             (ids.count && memcmp(ids.at, again.at, ids.count * sizeof *ids.at) != 0))
             fuzz_broken("the same text gives the same ids");
     } else if (!*error.text) {
@@ -22,10 +23,10 @@ static void encode(const struct hrt_tokenizer *tokenizer, const char *text, size
     for (size_t i = 0; i < ids.count; i++) {
         if (ids.at[i] < 0 || ids.at[i] >= hrt_tokenizer_size(tokenizer))
             fuzz_broken("ids lie in the vocabulary");
-        const struct hrt_piece piece = hrt_decode(tokenizer, ids.at[i], i == 0);
+        const struct hrt_piece piece = hrt_tokenizer_decode(tokenizer, ids.at[i], i == 0);
         if (strnlen(piece.text, piece.bytes) > piece.bytes) fuzz_broken("a token can be read");
     }
-    hrt_encoder_free(encoder);
+    hrt_tokenizer_encoder_free(encoder);
     free(ids.at);
     free(again.at);
 }

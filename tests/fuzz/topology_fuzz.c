@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int32_t node_of[RANKS];
     int nodes;
     struct hrt_error error = {0};
-    if (!hrt_topology_read(fuzz_file(0, data, size), RANKS, node_of, &nodes, &error)) {
+    if (!hrt_base_topology_read(fuzz_file(0, data, size), RANKS, node_of, &nodes, &error)) {
         if (!*error.text || !error.code) fuzz_broken("a refusal says why");
         return 0;
     }

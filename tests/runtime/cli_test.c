@@ -9,7 +9,7 @@
 static const char *suggestion_for(const char *typed) {
     static const char *const known[] = {"train.steps", "train.seed", "log.every", "eval"};
     struct hrt_suggestion suggestion = {.typed = typed};
-    for (int i = 0; i < 4; i++) hrt_suggest(&suggestion, known[i]);
+    for (int i = 0; i < 4; i++) hrt_base_suggest(&suggestion, known[i]);
     return suggestion.best;
 }
 

@@ -7,15 +7,15 @@
 static void known_values(void **state) {
     (void)state;
     unsigned char data[32];
-    assert_int_equal(hrt_crc32c(0, "", 0), 0);
-    assert_int_equal(hrt_crc32c(0, "123456789", 9), 0xe3069283);
+    assert_int_equal(hrt_base_crc32c(0, "", 0), 0);
+    assert_int_equal(hrt_base_crc32c(0, "123456789", 9), 0xe3069283);
     memset(data, 0, sizeof data);
-    assert_int_equal(hrt_crc32c(0, data, sizeof data), 0x8a9136aa);
+    assert_int_equal(hrt_base_crc32c(0, data, sizeof data), 0x8a9136aa);
     memset(data, 255, sizeof data);
-    assert_int_equal(hrt_crc32c(0, data, sizeof data), 0x62a8ab43);
+    assert_int_equal(hrt_base_crc32c(0, data, sizeof data), 0x62a8ab43);
     for (unsigned char i = 0; i < sizeof data; i++) data[i] = i;
-    assert_int_equal(hrt_crc32c(0, data, sizeof data), 0x46dd794e);
-    assert_int_equal(hrt_crc32c_by_tables(0, data, sizeof data), 0x46dd794e);
+    assert_int_equal(hrt_base_crc32c(0, data, sizeof data), 0x46dd794e);
+    assert_int_equal(hrt_base_crc32c_by_tables(0, data, sizeof data), 0x46dd794e);
 }
 
 static uint32_t bit_by_bit(const unsigned char *data, size_t bytes) {
@@ -38,9 +38,9 @@ static void all_ways_agree(void **state) {
         const unsigned char *at = data + bytes % 8;
         const size_t cut = bytes / 3;
         const uint32_t sum = bit_by_bit(at, bytes);
-        assert_int_equal(hrt_crc32c(0, at, bytes), sum);
-        assert_int_equal(hrt_crc32c_by_tables(0, at, bytes), sum);
-        assert_int_equal(hrt_crc32c(hrt_crc32c(0, at, cut), at + cut, bytes - cut), sum);
+        assert_int_equal(hrt_base_crc32c(0, at, bytes), sum);
+        assert_int_equal(hrt_base_crc32c_by_tables(0, at, bytes), sum);
+        assert_int_equal(hrt_base_crc32c(hrt_base_crc32c(0, at, cut), at + cut, bytes - cut), sum);
     }
 }
 

@@ -14,7 +14,7 @@ static void ranks_are_those_of_the_launcher(void **state) {
     (void)state;
     struct hrt_world world;
     struct hrt_error error;
-    CHECK(hrt_world_find(&world, &error) && world.launcher);
+    CHECK(hrt_base_world_find(&world, &error) && world.launcher);
     CHECK(comm.rank == world.rank && comm.size == world.size);
     CHECK(comm.nodes == 1 && comm.node == 0);
     for (int r = 0; r < comm.size; r++) CHECK(comm.node_of[r] == 0);

@@ -29,7 +29,7 @@ static void forget_launchers(void) {
 static void expect_world(const char *launcher, int rank, int size, int local_rank) {
     struct hrt_world world;
     struct hrt_error error = {0};
-    assert_true(hrt_world_find(&world, &error));
+    assert_true(hrt_base_world_find(&world, &error));
     if (launcher) {
         assert_string_equal(world.launcher, launcher);
     } else {
@@ -75,7 +75,7 @@ static void the_innermost_launcher_counts(void **state) {
 static void expect_wrong(const char *text) {
     struct hrt_world world;
     struct hrt_error error = {0};
-    const bool found = hrt_world_find(&world, &error);
+    const bool found = hrt_base_world_find(&world, &error);
     test_expect_error(found, &error, HRT_EXIT_USAGE, text);
 }
 
@@ -97,11 +97,11 @@ static void wrong_variables_are_named(void **state) {
 static void an_empty_variable_names_no_topology(void **state) {
     (void)state;
     forget_launchers();
-    assert_null(hrt_topology_path());
+    assert_null(hrt_base_topology_path());
     setenv("HECATE_TOPOLOGY", "", 1);
-    assert_null(hrt_topology_path());
+    assert_null(hrt_base_topology_path());
     setenv("HECATE_TOPOLOGY", "nodes", 1);
-    assert_string_equal(hrt_topology_path(), "nodes");
+    assert_string_equal(hrt_base_topology_path(), "nodes");
     forget_launchers();
 }
 
@@ -113,7 +113,7 @@ static void a_topology_assigns_every_rank(void **state) {
     int nodes;
     struct hrt_error error = {0};
     test_write("topology", text, sizeof text - 1);
-    assert_true(hrt_topology_read("topology", 8, node_of, &nodes, &error));
+    assert_true(hrt_base_topology_read("topology", 8, node_of, &nodes, &error));
     assert_int_equal(nodes, 3);
     assert_memory_equal(node_of, expected, sizeof expected);
 }
@@ -123,7 +123,7 @@ static void expect_bad_topology(const char *text, const char *message) {
     int nodes;
     struct hrt_error error = {0};
     test_write("topology", text, strlen(text));
-    const bool read = hrt_topology_read("topology", 4, node_of, &nodes, &error);
+    const bool read = hrt_base_topology_read("topology", 4, node_of, &nodes, &error);
     test_expect_error(read, &error, HRT_EXIT_USAGE, message);
 }
 
@@ -144,7 +144,7 @@ static void bad_topologies_are_refused_with_their_line(void **state) {
     int32_t node_of[4];
     int nodes;
     struct hrt_error error = {0};
-    const bool read = hrt_topology_read("missing", 4, node_of, &nodes, &error);
+    const bool read = hrt_base_topology_read("missing", 4, node_of, &nodes, &error);
     test_expect_error(read, &error, HRT_EXIT_USAGE,
                       "cannot read missing: No such file or directory");
 }

@@ -54,7 +54,7 @@ static void print_first(const struct hrt_tokenizer *tokenizer, const struct docu
             printf("%s%d", i ? " " : "", id);
             continue;
         }
-        const struct hrt_piece piece = hrt_decode(tokenizer, id, i == 0);
+        const struct hrt_piece piece = hrt_tokenizer_decode(tokenizer, id, i == 0);
         fwrite(piece.text, 1, piece.bytes, stdout);
     }
     if (count) puts("");

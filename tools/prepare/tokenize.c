@@ -108,8 +108,8 @@ static bool encode_batch(struct job *job, const struct task *task, int count) {
     for (int i = 0; i < count; i++) {
         struct document *document = &job->document[i];
         document->ids.count = 0;
-        if (!hrt_encode(job->encoder[omp_get_thread_num()], document->text, document->bytes,
-                        job->options->frame, &document->ids, &why[i]))
+        if (!hrt_tokenizer_encode(job->encoder[omp_get_thread_num()], document->text,
+                                  document->bytes, job->options->frame, &document->ids, &why[i]))
             failed = i < failed ? i : failed;
     }
     return failed == INT_MAX || hrt_fail(job->error, "'%s', document %" PRId64 ": %s", task->path,
@@ -222,7 +222,7 @@ static bool load(struct job *job) {
     if (!job->tokenizer_record) return false;
     if (!job->encoder) return hrt_fail(job->error, "out of memory");
     for (int64_t i = 0; i < o->threads; i++) {
-        job->encoder[i] = hrt_encoder_create(job->tokenizer, job->error);
+        job->encoder[i] = hrt_tokenizer_encoder_create(job->tokenizer, job->error);
         if (!job->encoder[i]) return false;
     }
     job->vocabulary = hrt_tokenizer_size(job->tokenizer);
@@ -260,7 +260,8 @@ int tokenize(const struct options *options, struct hrt_error *error) {
         free(job.document[i].text);
         free(job.document[i].ids.at);
     }
-    for (int64_t i = 0; job.encoder && i < options->threads; i++) hrt_encoder_free(job.encoder[i]);
+    for (int64_t i = 0; job.encoder && i < options->threads; i++)
+        hrt_tokenizer_encoder_free(job.encoder[i]);
     free(job.encoder);
     hrt_tokenizer_free(job.tokenizer);
     json_decref(job.tokenizer_record);

@@ -158,15 +158,15 @@ static int watch(struct options *options) {
     const char *why;
     struct watched watched = {.logs = options->logs};
     for (int i = 0; i < options->logs; i++) watched.log[i].path = options->log[i];
-    struct hrt_loopback *loopback = hrt_loopback_open(options->port, &why);
+    struct hrt_loopback *loopback = hrt_base_loopback_open(options->port, &why);
     if (!loopback) {
         fprintf(stderr, "hecate-report: cannot listen on port %d: %s\n", options->port, why);
         return BAD_INPUT;
     }
     printf("http://127.0.0.1:%d/ shows the run; ctrl-C ends this\n", options->port);
     fflush(stdout);
-    hrt_loopback_serve(loopback, "/", "text/html; charset=utf-8", answer, &watched);
-    hrt_loopback_close(loopback);
+    hrt_base_loopback_serve(loopback, "/", "text/html; charset=utf-8", answer, &watched);
+    hrt_base_loopback_close(loopback);
     free_logs(watched.log, watched.logs);
     free(watched.page);
     return DONE;

@@ -50,7 +50,7 @@ static void check_text(int line, const struct hrt_tokenizer *tokenizer, const st
     size_t at = 0;
     if (memmem(wanted, bytes, "\xef\xbf\xbd", 3)) return;
     for (size_t i = 0; i < ids->count; i++) {
-        const struct hrt_piece piece = hrt_decode(tokenizer, ids->at[i], i == 0);
+        const struct hrt_piece piece = hrt_tokenizer_decode(tokenizer, ids->at[i], i == 0);
         if (ids->at[i] >= hrt_tokenizer_size(tokenizer)) stop("an id is too large");
         if (piece.special && hrt_tokenizer_find(tokenizer, piece.text) != ids->at[i])
             stop("a special token is not found by its name");
@@ -77,7 +77,7 @@ static void check(const struct hrt_tokenizer *tokenizer, struct hrt_encoder *enc
         lines++;
         for (int again = 0; again < 2; again++) { // Words are remembered.
             ids.count = 0;
-            if (!hrt_encode(encoder, text, bytes, true, &ids, &error)) stop("encode:");
+            if (!hrt_tokenizer_encode(encoder, text, bytes, true, &ids, &error)) stop("encode:");
             check_ids(lines, &ids, wanted);
         }
         check_text(lines, tokenizer, &ids, decoded, length);
@@ -94,7 +94,8 @@ static void encode(struct hrt_encoder *encoder) {
     while (getline(&line, &room, stdin) > 0) {
         line[strcspn(line, "\n")] = '\0';
         ids.count = 0;
-        if (!hrt_encode(encoder, line, read_hex(line), true, &ids, &error)) stop("encode:");
+        if (!hrt_tokenizer_encode(encoder, line, read_hex(line), true, &ids, &error))
+            stop("encode:");
         print_ids(&ids, stdout);
         puts("");
     }
@@ -113,7 +114,8 @@ static void measure(struct hrt_encoder *encoder, FILE *file) {
         char *end = memmem(at, (size_t)(text + bytes - at), "\n\n", 2);
         if (!end) end = text + bytes;
         ids.count = 0;
-        if (!hrt_encode(encoder, at, (size_t)(end - at), true, &ids, &error)) stop("encode:");
+        if (!hrt_tokenizer_encode(encoder, at, (size_t)(end - at), true, &ids, &error))
+            stop("encode:");
         at = end + 2;
     }
     printf("%.1f\n", (double)bytes / ((double)(clock() - before) / CLOCKS_PER_SEC) / 1e6);
@@ -124,7 +126,8 @@ static void measure(struct hrt_encoder *encoder, FILE *file) {
 int main(int argc, char **argv) {
     if (argc < 3) stop("usage: cases check|encode|time TOKENIZER [FILE]");
     struct hrt_tokenizer *tokenizer = hrt_tokenizer_load(argv[2], &error);
-    struct hrt_encoder *encoder = tokenizer ? hrt_encoder_create(tokenizer, &error) : NULL;
+    struct hrt_encoder *encoder =
+        tokenizer ? hrt_tokenizer_encoder_create(tokenizer, &error) : NULL;
     if (!encoder) stop("load:");
     FILE *file = argc > 3 ? fopen(argv[3], "r") : NULL;
     if (strcmp(argv[1], "check") == 0 && file)
@@ -134,7 +137,7 @@ int main(int argc, char **argv) {
     else
         encode(encoder);
     if (file) fclose(file);
-    hrt_encoder_free(encoder);
+    hrt_tokenizer_encoder_free(encoder);
     hrt_tokenizer_free(tokenizer);
     return 0;
 }
