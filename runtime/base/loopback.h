@@ -14,9 +14,9 @@ struct hrt_loopback *hrt_base_loopback_open(int port, const char **why);
 // Writes the answer to a request; false: there is none, and the text written so far is dropped.
 typedef bool hrt_loopback_fn(void *context, FILE *out);
 
-// Answers each GET of "/", or of `path`, with a text of the MIME type `type`, until hrt_base_loopback_stop. A client that
-// asks in the name of another host is turned away; so is one that has not asked within five seconds, or not taken the
-// answer within as many. With more than 32 clients the oldest goes.
+// Answers each GET of "/", or of `path`, with a text of the MIME type `type`, until hrt_base_loopback_stop. A client
+// that asks in the name of another host is turned away; so is one that has not asked within five seconds, or not taken
+// the answer within as many. With more than 32 clients the oldest goes.
 void hrt_base_loopback_serve(struct hrt_loopback *loopback, const char *path, const char *type,
                              hrt_loopback_fn *write, void *context);
 
