@@ -1,7 +1,6 @@
 // Which operands and results may be bf16.
 #include "ir/values.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "ir/accessors.h"
@@ -56,15 +55,9 @@ bool hec_moves_rows(MlirOperation op) {
 }
 
 MlirOperation hec_dispatch_of(MlirOperation set) {
-    const struct hec_ops ops = hec_ops_below(hec_module_of(set));
-    MlirOperation found = {0};
-    for (int k = 0; k < ops.count && mlirOperationIsNull(found); k++) {
-        if (hec_op_is(ops.op[k], HEC_OP_dispatch) &&
-            mlirStringRefEqual(hec_any_set(ops.op[k]), hec_any_sym_name(set)))
-            found = ops.op[k];
-    }
-    free(ops.op);
-    return found;
+    HEC_EACH_OF (op, hec_ops_below(hec_module_of(set)), HEC_OP_dispatch)
+        if (mlirStringRefEqual(hec_any_set(op), hec_any_sym_name(set))) return op;
+    return (MlirOperation){0};
 }
 
 // ---- kernels

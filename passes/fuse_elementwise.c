@@ -74,8 +74,7 @@ static bool may_wait(const struct fusion *f, MlirOperation op) {
 static bool can_sink(const struct fusion *f, const struct group *early, const struct group *late) {
     const MlirBlock block = mlirOperationGetBlock(first_of(late));
     for (int i = 0; i < early->ops.count; i++) {
-        MlirOpOperand use = mlirValueGetFirstUse(hec_result(early->ops.item[i], 0));
-        for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+        HEC_EACH_USE (use, hec_result(early->ops.item[i], 0)) {
             const MlirOperation owner = mlirOpOperandGetOwner(use);
             const MlirOperation user = hec_ancestor_in(block, owner);
             if (group_of(f, user) == early || !mlirOperationIsBeforeInBlock(user, first_of(late)))
@@ -129,8 +128,7 @@ static void sink(const struct fusion *f, struct group *early, const struct group
     }
     for (int i = early->ops.count - 1; i >= 0; i--) {
         const MlirValue v = hec_result(early->ops.item[i], 0);
-        MlirOpOperand use = mlirValueGetFirstUse(v);
-        for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+        HEC_EACH_USE (use, v) {
             const MlirOperation user = mlirOpOperandGetOwner(use);
             if (may_wait(f, user) && mlirOperationIsBeforeInBlock(user, last_of(late)))
                 mlirOperationMoveAfter(user, last_of(late));
@@ -169,8 +167,7 @@ static bool is_inside(const struct fusion *f, MlirOperation op, const struct gro
 
 static bool is_output(const struct fusion *f, MlirValue v, const struct group *a,
                       const struct group *b) {
-    MlirOpOperand use = mlirValueGetFirstUse(v);
-    for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+    HEC_EACH_USE (use, v) {
         if (!is_inside(f, mlirOpOperandGetOwner(use), a, b)) return true;
     }
     return false;
@@ -243,8 +240,7 @@ static bool merge_around(struct fusion *f, MlirOperation op) {
         if (other && mlirBlockEqual(mlirOperationGetBlock(made), block) && merge(f, other, own))
             return true;
         if (!mlirTypeEqual(mlirValueGetType(v), own->space)) continue;
-        MlirOpOperand use = mlirValueGetFirstUse(v);
-        for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+        HEC_EACH_USE (use, v) {
             const MlirOperation user = mlirOpOperandGetOwner(use);
             other = group_of(f, user);
             if (other && mlirBlockEqual(mlirOperationGetBlock(user), block) && merge(f, other, own))

@@ -5,8 +5,7 @@
 #include "passes/base/rewrite.h"
 
 static bool is_stashed(MlirValue v) {
-    MlirOpOperand use = mlirValueGetFirstUse(v);
-    for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+    HEC_EACH_USE (use, v) {
         if (hec_op_is(mlirOpOperandGetOwner(use), HEC_OP_stash)) return true;
     }
     return false;
@@ -19,8 +18,7 @@ static bool is_given_up(MlirValue a, MlirOperation maker, MlirOperation add) {
     if (!mlirBlockEqual(hec_block_of(a), block)) return false;
     if (hec_op_is(made, HEC_OP_get) || hec_op_is(made, HEC_OP_fetch)) return false;
     if (made.ptr && !mlirOperationIsBeforeInBlock(made, maker)) return false;
-    MlirOpOperand use = mlirValueGetFirstUse(a);
-    for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+    HEC_EACH_USE (use, a) {
         const MlirOperation user = hec_ancestor_in(block, mlirOpOperandGetOwner(use));
         if (mlirOperationEqual(user, add)) continue;
         if (!mlirOperationIsBeforeInBlock(user, maker)) return false;

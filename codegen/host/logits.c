@@ -1,8 +1,6 @@
 // logits: the call of each head's kernel once more, for some tokens of the last forward, which does nothing else then.
 #include "codegen/host/logits.h"
 
-#include <stdlib.h>
-
 #include "codegen/host/back_end.h"
 #include "codegen/host/function.h"
 #include "codegen/host/symbols.h"
@@ -25,14 +23,12 @@ static MlirOperation slot_of(struct hec_emitter *e, MlirOperation call) {
 
 // 0: the model's own; then losses that have names, in the order of their slots.
 static int number_of(struct hec_emitter *e, MlirOperation slot) {
-    const struct hec_ops slots = hec_symbols(e, HEC_OP_slot);
     int number = 0;
-    for (int i = 0; i < slots.count; i++) {
-        number += hec_any_has_loss(slots.op[i]);
-        if (mlirOperationEqual(slots.op[i], slot)) break;
+    HEC_EACH (op, hec_symbols(e, HEC_OP_slot)) {
+        number += hec_any_has_loss(op);
+        if (mlirOperationEqual(op, slot)) break;
     }
     const bool named = hec_any_has_loss(slot);
-    free(slots.op);
     return named ? number : 0;
 }
 

@@ -79,34 +79,29 @@ static void struct_saved(struct hec_emitter *e, struct hec_writer *out) {
 }
 
 static void struct_routing(struct hec_emitter *e, struct hec_writer *out) {
-    const struct hec_ops sets = hec_symbols(e, HEC_OP_set);
     bool open = false;
-    for (int i = 0; i < sets.count; i++) {
-        if (mlirOperationIsNull(hec_loads_of(e, sets.op[i]))) continue;
+    HEC_EACH (op, hec_symbols(e, HEC_OP_set)) {
+        if (mlirOperationIsNull(hec_loads_of(e, op))) continue;
         if (!open) {
             hec_comment(out, "The runtime may force the experts of tokens, and record the chosen.");
             hec_open(out, "struct {");
         }
         open = true;
-        hec_line(out, "struct hrt_routing %s%s;", hec_member(e, sets.op[i]), extent(e, sets.op[i]));
+        hec_line(out, "struct hrt_routing %s%s;", hec_member(e, op), extent(e, op));
     }
     if (open) hec_close(out, "} routing;");
-    free(sets.op);
 }
 
 static void struct_step_loads(struct hec_emitter *e, struct hec_writer *out) {
     if (!hec_counts_steps(e)) return;
-    const struct hec_ops sets = hec_symbols(e, HEC_OP_set);
     hec_comment(out, "Loads of the step so far, of losses that balance experts per batch.");
     hec_line(out, "int64_t iteration; // Number in the step, from 1; 0: outside of steps.");
     hec_open(out, "struct {");
-    for (int i = 0; i < sets.count; i++) {
-        if (mlirOperationIsNull(hec_step_loads_of(e, sets.op[i]))) continue;
-        hec_line(out, "int32_t %s%s[%s];", hec_member(e, sets.op[i]), extent(e, sets.op[i]),
-                 hec_experts(e, sets.op[i]));
+    HEC_EACH (op, hec_symbols(e, HEC_OP_set)) {
+        if (mlirOperationIsNull(hec_step_loads_of(e, op))) continue;
+        hec_line(out, "int32_t %s%s[%s];", hec_member(e, op), extent(e, op), hec_experts(e, op));
     }
     hec_close(out, "} step_loads;");
-    free(sets.op);
 }
 
 static void struct_temporaries(struct hec_emitter *e, struct hec_writer *out) {
@@ -176,19 +171,17 @@ void hec_model_struct(struct hec_emitter *e, struct hec_writer *out) {
 
 // Where each expert's parameters lie in its chunk.
 void hec_model_offsets(struct hec_emitter *e, struct hec_writer *out) {
-    const struct hec_ops params = hec_symbols(e, HEC_OP_param);
     const char *text = NULL;
-    for (int i = 0; i < params.count; i++) {
-        const int64_t offset = hec_in_set(params.op[i]) ? hec_any_offset(params.op[i]) : 0;
-        if (!hec_in_set(params.op[i]) || offset > INT32_MAX) continue;
+    HEC_EACH (op, hec_symbols(e, HEC_OP_param)) {
+        const int64_t offset = hec_in_set(op) ? hec_any_offset(op) : 0;
+        if (!hec_in_set(op) || offset > INT32_MAX) continue;
         text = HEC_TEXT(e, "%s%s = %" PRId64, text ? HEC_TEXT(e, "%s, ", text) : "",
-                        hec_member(e, params.op[i]), offset);
+                        hec_member(e, op), offset);
     }
     if (text) {
         hec_comment(out, "Where an expert's parameters lie in its chunk, in elements.");
         hec_line(out, "enum { %s };", text);
     }
-    free(params.op);
 }
 
 // ---- bind
@@ -270,7 +263,6 @@ static void bind_slot(struct layer_loop *loop, MlirOperation op) {
 void hec_model_bind(struct hec_emitter *e, struct hec_writer *out) {
     struct layer_loop loop = {.e = e, .out = out};
     const struct hec_ops params = hec_symbols(e, HEC_OP_param), sets = hec_symbols(e, HEC_OP_set);
-    const struct hec_ops slots = hec_symbols(e, HEC_OP_slot);
     hec_open(out, "static void bind(void *model, void *params, void *grads, void *arena) {");
     hec_line(out, "struct %s *m = model;", e->name);
     hec_line(out, "const %s *p = params;", e->real);
@@ -284,7 +276,7 @@ void hec_model_bind(struct hec_emitter *e, struct hec_writer *out) {
     enter_loop(&loop, "", 0);
     for (int i = 0; i < sets.count; i++) bind_set(e, out, sets.op[i], PARAM, GRAD);
     hec_blank(out);
-    for (int i = 0; i < slots.count; i++) bind_slot(&loop, slots.op[i]);
+    HEC_EACH (op, hec_symbols(e, HEC_OP_slot)) bind_slot(&loop, op);
     enter_loop(&loop, "", 0);
     hec_blank(out);
     for (int i = 0; i < e->groups.count; i++) {
@@ -297,7 +289,7 @@ void hec_model_bind(struct hec_emitter *e, struct hec_writer *out) {
     }
     if (e->back_end->memory->bind) e->back_end->memory->bind(e, out);
     hec_close(out, "}");
-    free(params.op), free(sets.op), free(slots.op);
+    free(params.op), free(sets.op);
 }
 
 void hec_model_bind_rounded(struct hec_emitter *e, struct hec_writer *out) {

@@ -27,22 +27,15 @@ bool hec_in_set(MlirOperation param) {
 
 bool hec_is_rounded(struct hec_emitter *e, MlirOperation symbol) {
     if (hec_op_is(symbol, HEC_OP_param)) return hec_any_rounded(symbol);
-    const struct hec_ops params = hec_symbols(e, HEC_OP_param);
-    bool found = false;
-    for (int i = 0; i < params.count && !found; i++) {
-        found = hec_any_rounded(params.op[i]) &&
-                mlirOperationEqual(hec_set_of(e, params.op[i]), symbol);
-    }
-    free(params.op);
-    return found;
+    HEC_EACH (one, hec_symbols(e, HEC_OP_param))
+        if (hec_any_rounded(one) && mlirOperationEqual(hec_set_of(e, one), symbol)) return true;
+    return false;
 }
 
 bool hec_has_rounded(struct hec_emitter *e) {
-    const struct hec_ops params = hec_symbols(e, HEC_OP_param);
-    bool found = false;
-    for (int i = 0; i < params.count && !found; i++) found = hec_is_rounded(e, params.op[i]);
-    free(params.op);
-    return found;
+    HEC_EACH (one, hec_symbols(e, HEC_OP_param))
+        if (hec_is_rounded(e, one)) return true;
+    return false;
 }
 
 // Members are named after their symbols; a parameter in a chunk is named by a constant.
@@ -74,15 +67,13 @@ const char *hec_member(struct hec_emitter *e, MlirOperation symbol) {
 }
 
 const char *hec_experts(struct hec_emitter *e, MlirOperation set) {
-    const struct hec_ops params = hec_symbols(e, HEC_OP_param);
     const char *text = HEC_TEXT(e, "%" PRId64, hec_any_experts(set));
-    for (int i = 0; i < params.count; i++) {
-        if (!mlirOperationEqual(hec_set_of(e, params.op[i]), set)) continue;
-        const struct hec_tensor t = hec_tensor_of(hec_any_type(params.op[i]));
+    HEC_EACH (op, hec_symbols(e, HEC_OP_param)) {
+        if (!mlirOperationEqual(hec_set_of(e, op), set)) continue;
+        const struct hec_tensor t = hec_tensor_of(hec_any_type(op));
         text = hec_dim(e, &t, 0);
         break;
     }
-    free(params.op);
     return text;
 }
 

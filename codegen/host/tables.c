@@ -303,10 +303,8 @@ static const char *logits_text(struct hec_emitter *e, MlirOperation slot) {
 
 // The losses that have names, as @forward returns them. Returns how many there are.
 static int emit_losses(struct hec_emitter *e, struct hec_writer *out) {
-    const struct hec_ops slots = hec_symbols(e, HEC_OP_slot);
     int losses = 0;
-    for (int i = 0; i < slots.count; i++) {
-        const MlirOperation slot = slots.op[i];
+    HEC_EACH (slot, hec_symbols(e, HEC_OP_slot)) {
         if (!hec_any_has_loss(slot)) continue;
         if (!losses++) {
             hec_blank(out);
@@ -320,7 +318,6 @@ static int emit_losses(struct hec_emitter *e, struct hec_writer *out) {
                  hec_any_ahead(slot), soft ? losses_text : logits_text(e, slot));
     }
     if (losses) hec_close(out, "};");
-    free(slots.op);
     return losses;
 }
 

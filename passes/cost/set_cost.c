@@ -11,11 +11,9 @@
 static bool holds(MlirOperation op, enum hec_op id) {
     if (hec_op_is(op, id)) return true;
     if (!hec_op_is(op, HEC_OP_FOR)) return false;
-    const struct hec_ops ops = hec_ops_below(op);
-    bool found = false;
-    for (int k = 0; k < ops.count && !found; k++) found = hec_op_is(ops.op[k], id);
-    free(ops.op);
-    return found;
+    HEC_EACH (one, hec_ops_below(op))
+        if (hec_op_is(one, id)) return true;
+    return false;
 }
 
 // The last operation before `op` in its block that is, or holds, an `id`; null: there is none.

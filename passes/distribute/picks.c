@@ -11,8 +11,7 @@ static bool takes_all(const struct hec_routed *x, MlirOperation limit) {
     for (int i = 0; i < 3; i++) {
         const MlirValue v = given[i];
         if (!mlirValueEqual(taken[i], v)) return false;
-        MlirOpOperand use = mlirValueGetFirstUse(v);
-        for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+        HEC_EACH_USE (use, v) {
             if (!mlirOperationEqual(mlirOpOperandGetOwner(use), limit)) return false;
         }
     }

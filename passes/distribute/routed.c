@@ -40,8 +40,7 @@ MlirValue hec_routed_count(struct hec_builder *b, struct hec_routed *x, int id, 
 }
 
 MlirOperation hec_routed_stash(MlirValue v) {
-    MlirOpOperand use = mlirValueGetFirstUse(v);
-    for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+    HEC_EACH_USE (use, v) {
         const MlirOperation user = mlirOpOperandGetOwner(use);
         if (hec_op_is(user, HEC_OP_stash)) return user;
     }

@@ -57,8 +57,7 @@ static bool is_of_swiglu(MlirOperation user, int operand) {
 
 // A parameter that is read: each use must be as the weights of a GEMM.
 static void see_reads(struct layout *layout, MlirOperation get) {
-    MlirOpOperand use = mlirValueGetFirstUse(hec_get_value(get));
-    for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+    HEC_EACH_USE (use, hec_get_value(get)) {
         const MlirOperation user = mlirOpOperandGetOwner(use);
         const int operand = (int)mlirOpOperandGetOperandNumber(use);
         const struct hec_tensor t = hec_tensor_of(mlirValueGetType(hec_get_value(get)));
