@@ -46,7 +46,7 @@ static void check_value(const struct hrt_ipc *ipc, const char *what, CUresult re
     char why[64];
     if (result == CUDA_SUCCESS) return;
     snprintf(why, sizeof why, "the driver refuses it, CUresult %d", (int)result);
-    hrt_ipc_fail(ipc->comm, what, why);
+    hrt_net_executor_fail(ipc->comm, what, why);
 }
 
 static CUdeviceptr ready_of(const struct hrt_ipc_end *end, uint64_t piece) {
@@ -171,7 +171,8 @@ static void mark_step(const struct hrt_ipc *ipc, struct hrt_ipc_side *side, stru
         cudaEvent_t event;
         hrt_ipc_check(ipc->comm, "an event",
                       cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-        if (!hrt_ipc_keep(&side->step, event)) hrt_ipc_fail(ipc->comm, "an event", "out of memory");
+        if (!hrt_ipc_keep(&side->step, event))
+            hrt_net_executor_fail(ipc->comm, "an event", "out of memory");
     }
     step->posted = side->used++;
     hrt_ipc_check(ipc->comm, "an event",
@@ -256,7 +257,7 @@ static void describe(char *text, size_t bytes) {
 }
 
 const struct hrt_executor hrt_executor_ipc = {
-    .name = "ipc",
+    .name = "CUDA IPC",
     .describe = describe,
     .open = open_ipc,
     .join = join_ipc,

@@ -99,8 +99,7 @@ static inline uint32_t hrt_ipc_token(uint64_t number, size_t bytes, bool last) {
     return turn << (SIZE_BITS + 1) | (uint32_t)last << SIZE_BITS | (uint32_t)(bytes - 1);
 }
 
-// Prints the sentence and ends the job.
-_Noreturn void hrt_ipc_fail(struct hrt_comm *comm, const char *what, const char *why);
+// Ends the job on an error.
 void hrt_ipc_check(struct hrt_comm *comm, const char *what, cudaError_t error);
 
 // ---- ipc_meet.c

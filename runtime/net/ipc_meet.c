@@ -12,15 +12,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-_Noreturn void hrt_ipc_fail(struct hrt_comm *comm, const char *what, const char *why) {
-    fflush(stdout);
-    fprintf(stderr, "%s: error: rank %d: CUDA IPC, %s: %s\n", program_invocation_short_name,
-            comm->rank, what, why);
-    hrt_comm_abort(comm, HRT_EXIT_FAILED);
-}
-
 void hrt_ipc_check(struct hrt_comm *comm, const char *what, cudaError_t error) {
-    if (error != cudaSuccess) hrt_ipc_fail(comm, what, cudaGetErrorString(error));
+    if (error != cudaSuccess) hrt_net_executor_fail(comm, what, cudaGetErrorString(error));
 }
 
 // ---- places
@@ -187,7 +180,7 @@ static void compare_pieces(struct hrt_ipc *ipc, int64_t *all) {
         if (all[r] == all[0]) continue;
         if (comm->rank > 0) hrt_comm_barrier(comm); // Rank 0 speaks, and ends all.
         snprintf(why, sizeof why, "HECATE_IPC_PIECE of ranks 0 and %d differ", r);
-        hrt_ipc_fail(comm, "its start", why);
+        hrt_net_executor_fail(comm, "its start", why);
     }
 }
 
@@ -196,7 +189,7 @@ static int open_words(struct hrt_comm *comm, char name[32], size_t bytes) {
     int file = -1;
     if (comm->rank == 0) {
         if (getrandom(&key, sizeof key, 0) != sizeof key)
-            hrt_ipc_fail(comm, "a name for memory", strerror(errno));
+            hrt_net_executor_fail(comm, "a name for memory", strerror(errno));
         key &= INT64_MAX;
     }
     for (int turn = 0; turn < 2; turn++) { // Rank 0 first.
@@ -208,7 +201,7 @@ static int open_words(struct hrt_comm *comm, char name[32], size_t bytes) {
             char why[160];
             snprintf(why, sizeof why, "/dev/shm%s: %s%s", name, strerror(errno),
                      turn > 0 ? "; ranks of one machine must share /dev/shm" : "");
-            hrt_ipc_fail(comm, "memory of the machine", why);
+            hrt_net_executor_fail(comm, "memory of the machine", why);
         }
     }
     return file;
@@ -224,7 +217,7 @@ static void share_words(struct hrt_ipc *ipc) {
     close(file);
     hrt_comm_barrier(comm);
     shm_unlink(name);
-    if (words == MAP_FAILED) hrt_ipc_fail(comm, "memory of the machine", strerror(errno));
+    if (words == MAP_FAILED) hrt_net_executor_fail(comm, "memory of the machine", strerror(errno));
     ipc->words = words;
     hrt_ipc_check(comm, "memory of the machine",
                   cudaHostRegister(words, bytes, cudaHostRegisterMapped));
@@ -278,7 +271,7 @@ void hrt_ipc_meet(struct hrt_ipc *ipc) {
     ipc->joined = true;
     if (comm->size == 1) return;
     int64_t *all = calloc((size_t)comm->size, sizeof(cudaIpcMemHandle_t));
-    if (!all) hrt_ipc_fail(comm, "its start", "out of memory");
+    if (!all) hrt_net_executor_fail(comm, "its start", "out of memory");
     compare_pieces(ipc, all);
     share_words(ipc);
     map_inboxes(ipc, all);

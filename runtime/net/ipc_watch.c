@@ -18,7 +18,7 @@ void hrt_ipc_expect(struct hrt_ipc *ipc, struct hrt_ipc_end *end, uint32_t token
     if (end->pieces - first == end->room) {
         const uint32_t room = end->room ? 2 * end->room : 16;
         uint32_t *more = calloc(room, sizeof *more);
-        if (!more) hrt_ipc_fail(ipc->comm, "a receive", "out of memory");
+        if (!more) hrt_net_executor_fail(ipc->comm, "a receive", "out of memory");
         for (uint64_t n = first; n < end->pieces; n++)
             more[n % room] = end->expected[n % end->room];
         free(end->expected);
@@ -58,7 +58,7 @@ static void compare(const struct hrt_ipc *ipc, int peer, const struct hrt_ipc_en
     if (!next_token(end, &there, &expected) || !is_other(there, expected)) return;
     snprintf(why, sizeof why, "rank %d receives %s, rank %d sends %s", ipc->comm->rank,
              name_piece(asked, expected), peer, name_piece(sent, there));
-    hrt_ipc_fail(ipc->comm, "a message", why);
+    hrt_net_executor_fail(ipc->comm, "a message", why);
 }
 
 // ---- ranks that do not come
@@ -90,7 +90,7 @@ static void lose_patience(const struct hrt_ipc *ipc) {
         why, sizeof why,
         "this rank's GPU has waited for %s for %d s (HECATE_COMM_PATIENCE=SECONDS allows more)",
         who, comm->patience);
-    hrt_ipc_fail(comm, "a message", why);
+    hrt_net_executor_fail(comm, "a message", why);
 }
 
 void hrt_ipc_look(void *context, double seconds) {

@@ -52,19 +52,12 @@ struct own {
 
 // ---- faults
 
-_Noreturn static void fail(struct hrt_comm *comm, const char *what, const char *why) {
-    fflush(stdout);
-    fprintf(stderr, "%s: error: rank %d: NCCL, %s: %s\n", program_invocation_short_name, comm->rank,
-            what, why);
-    hrt_comm_abort(comm, HRT_EXIT_FAILED);
-}
-
 static void check(struct hrt_comm *comm, const char *what, ncclResult_t result) {
-    if (result != ncclSuccess) fail(comm, what, ncclGetErrorString(result));
+    if (result != ncclSuccess) hrt_net_executor_fail(comm, what, ncclGetErrorString(result));
 }
 
 static void check_cuda(struct hrt_comm *comm, const char *what, cudaError_t error) {
-    if (error != cudaSuccess) fail(comm, what, cudaGetErrorString(error));
+    if (error != cudaSuccess) hrt_net_executor_fail(comm, what, cudaGetErrorString(error));
 }
 
 // The missing rank is unknown: NCCL names none. `what` has waited for so long, `hint` may help.
@@ -76,14 +69,14 @@ static void watch(struct hrt_comm *comm, double seconds, const char *what, const
              "this rank%s waited for others for %d s; one hangs, or its network is gone (%s"
              "HECATE_COMM_PATIENCE=SECONDS allows more)",
              what, comm->patience, hint);
-    fail(comm, "a message", why);
+    hrt_net_executor_fail(comm, "a message", why);
 }
 
 // An error that NCCL has found by itself.
 _Noreturn static void fail_later(struct hrt_comm *comm, const char *what, ncclResult_t error) {
     // The rank at fault says why and ends the job: this one speaks if nobody has in 5 s.
     for (int wait = 0; error == ncclRemoteError && wait < 50; wait++) usleep(100000);
-    fail(comm, what, ncclGetErrorString(error));
+    hrt_net_executor_fail(comm, what, ncclGetErrorString(error));
 }
 
 // Errors that NCCL finds on its own threads, and ranks that do not come.
@@ -265,7 +258,7 @@ static void connect_on_thread(struct hrt_comm *comm, struct joining *joining) {
     pthread_t thread;
     if (joining->what) return;
     if (pthread_create(&thread, NULL, connect_all, joining) != 0)
-        fail(comm, "joining the ranks", "a thread cannot be made");
+        hrt_net_executor_fail(comm, "joining the ranks", "a thread cannot be made");
     while (!atomic_load(&joining->done)) {
         watch(comm, (double)(hk_clock() - begun) * 1e-9, ", joining them over NCCL, has",
               "NCCL_DEBUG=WARN may say which, NCCL_SOCKET_IFNAME which network; ");
@@ -283,7 +276,7 @@ static void join_nccl(struct hrt_comm *comm) {
     take_greetings(&joining);
     connect_on_thread(comm, &joining);
     if (joining.what && joining.status != cudaSuccess)
-        fail(comm, joining.what, cudaGetErrorString(joining.status));
+        hrt_net_executor_fail(comm, joining.what, cudaGetErrorString(joining.status));
     if (joining.what) fail_later(comm, joining.what, joining.result);
     check_cuda(comm, "the first messages", cudaFree(joining.out));
     free(joining.said);
@@ -401,7 +394,7 @@ static void describe(char *text, size_t bytes) {
 }
 
 const struct hrt_executor hrt_executor_nccl = {
-    .name = "nccl",
+    .name = "NCCL",
     .describe = describe,
     .open = open_nccl,
     .join = join_nccl,

@@ -1,11 +1,23 @@
 // The calls of transport.h: they hand over to the back end.
+#define _GNU_SOURCE // The program's name.
 #include "runtime/net/transport.h"
 
+#include <errno.h>
+#include <stdio.h>
+
 #include "kernels/cpu/observe.h"
+#include "runtime/base/error.h"
 #include "runtime/net/backend.h"
 
 void hrt_executor_describe(const struct hrt_executor *executor, char *text, size_t bytes) {
     executor->describe(text, bytes);
+}
+
+_Noreturn void hrt_net_executor_fail(struct hrt_comm *comm, const char *what, const char *why) {
+    fflush(stdout);
+    fprintf(stderr, "%s: error: rank %d: %s, %s: %s\n", program_invocation_short_name, comm->rank,
+            comm->executor->name, what, why);
+    hrt_comm_abort(comm, HRT_EXIT_FAILED);
 }
 
 struct hrt_mark hrt_submit(struct hrt_comm *comm, enum hrt_lane lane, struct hrt_steps *steps) {

@@ -54,7 +54,7 @@ struct hrt_sharing {
 // An executor runs lists on a device. Every rank opens it, joins the others, and submits the same lists in the same
 // order.
 struct hrt_executor {
-    const char *name; // "nccl"
+    const char *name; // "NCCL"
     // For an executor that stands for several: the one for these ranks, the same on all of them; NULL: none can serve
     // them, and `error` says why on one rank at least. Collective. NULL: this one serves all but ranks that share a
     // device.
@@ -73,6 +73,9 @@ struct hrt_executor {
     // Waits for all lists. Collective.
     void (*close)(struct hrt_comm *comm);
 };
+
+// For executors: a call that failed, and why. Prints it and ends the job.
+_Noreturn void hrt_net_executor_fail(struct hrt_comm *comm, const char *what, const char *why);
 
 // Hands a list, which stays the caller's, to a lane. Never waits, and returns the mark behind it. A list without
 // steps and without `next` is done.
