@@ -8,7 +8,9 @@
 #include "ir/core/setting.h"
 #include "ir/target/target.h"
 #include "passes/base/movement.h"
-#include "passes/held.h"
+#include "passes/cost/explain.h"
+#include "passes/cost/held.h"
+#include "passes/cost/memory.h"
 #include "passes/homes/homes.h"
 #include "passes/pipeline.h"
 
@@ -170,18 +172,8 @@ static void explain_arena(struct hec_homes *p, FILE *out) {
 
 // ---- parameters
 
-static int64_t element_bytes(MlirOperation module) {
-    int64_t bytes = 4;
-    HEC_EACH_OF (op, hec_ops_in(hec_module_body(module)), HEC_OP_param) {
-        const MlirType type = hec_any_type(op);
-        bytes = hec_type_bytes(type) / hec_type_elements(type);
-        break;
-    }
-    return bytes;
-}
-
 static void explain_parameters(struct hec_homes *p, int64_t whole, FILE *out) {
-    const int64_t element = element_bytes(p->module);
+    const int64_t element = hec_held_element_bytes(p->module);
     struct table table = {.arena = &p->arena};
     HEC_EACH_OF (op, hec_ops_in(hec_module_body(p->module)), HEC_OP_param) {
         const MlirOperation param = op;
@@ -202,40 +194,11 @@ static void explain_parameters(struct hec_homes *p, int64_t whole, FILE *out) {
 
 static void print_line(const char *what, int64_t bytes, const char *note, FILE *out) {
     write_bytes(bytes, 8, out);
-    fprintf(out, "  %-18s %s\n", what, note);
+    fprintf(out, "  %-*s%s%s\n", *note ? 18 : 0, what, *note ? " " : "", note);
 }
 
-static int64_t larger(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
-
-// Elements of what Muon works in, as hrt_muon_bytes of the runtime: twice the largest of its matrices, and twice the longest of
-// the shorter sides, squared.
-static int64_t muon_elements(MlirOperation module) {
-    int64_t largest = 0, longest = 0;
-    HEC_EACH_OF (param, hec_ops_in(hec_module_body(module)), HEC_OP_param) {
-        if (!hec_param_muon(param)) continue;
-        const MlirAttribute matrix = mlirOperationGetAttributeByName(param, HEC_STR("matrix"));
-        if (mlirAttributeIsNull(matrix)) continue;
-        const int64_t rows = mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(matrix, 0));
-        const int64_t columns = mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(matrix, 1));
-        largest = larger(largest, hec_param_elements(param));
-        longest = larger(longest, rows < columns ? rows : columns);
-    }
-    return 2 * (largest + longest * longest);
-}
-
-// Compares the need with a device's memory, where the model sets it, and lists settings that would need less.
-static void explain_device(MlirOperation module, int64_t needed, FILE *out) {
-    const int64_t memory = (int64_t)hec_setting_number(module, HEC_KEY_cluster_device_memory, 0);
-    if (memory <= 0) return;
-    if (needed <= memory) {
-        char note[32];
-        snprintf(note, sizeof note, "%.0f %% taken", 100 * (double)needed / (double)memory);
-        print_line("of a device", memory, note, out);
-        return;
-    }
-    print_line("of a device", memory, "TOO LITTLE; needs less:", out);
+// Settings that would need less, unless they have those values already.
+static void print_advice(MlirOperation module, FILE *out) {
     const char *indent = "                                   ";
     if (!hec_setting_is(module, HEC_KEY_parallel_recompute, "all"))
         fprintf(out, "%s--set parallel.recompute=all\n", indent);
@@ -255,6 +218,72 @@ static void explain_device(MlirOperation module, int64_t needed, FILE *out) {
     fprintf(out, "%smore devices: cluster.nodes, cluster.devices\n", indent);
 }
 
+// Compares the need with a device's memory, where the model sets it, and lists settings that would need less.
+static void explain_device(MlirOperation module, const struct hec_memory *m, FILE *out) {
+    char note[96];
+    if (m->device <= 0) return;
+    if (m->all <= m->device) {
+        snprintf(note, sizeof note, "%.0f %% taken", 100 * (double)m->all / (double)m->device);
+        print_line("of a device", m->device, note, out);
+        return;
+    }
+    snprintf(note, sizeof note,
+             "TOO LITTLE, by %s; needs less:", hec_text_bytes((double)(m->all - m->device)).text);
+    print_line("of a device", m->device, note, out);
+    print_advice(module, out);
+}
+
+// ---- beside the ideal
+
+struct above {
+    const char *what;
+    int64_t bytes;
+};
+
+static int by_excess(const void *left, const void *right) {
+    const struct above *a = left, *b = right;
+    return (a->bytes < b->bytes) - (a->bytes > b->bytes);
+}
+
+// The ideal: of everything that the model has of parameters, a rank holds its share and nothing else.
+static void explain_ideal(const struct hec_memory *m, FILE *out) {
+    enum { NAMED = 3 };
+    static const char *const outside[HEC_MEMORY_HELD] = {
+        "parameters outside of experts", "their copies in bf16", "gradients outside of experts",
+        "optimizer states outside of experts"};
+    static const char *const of_experts[HEC_MEMORY_HELD] = {
+        "parameters of experts", "copies of experts in bf16", "gradients of experts",
+        "optimizer states of experts"};
+    static const char *const other[HEC_MEMORY_ITEMS] = {
+        [HEC_MEMORY_ARENA] = "arena",
+        [HEC_MEMORY_REPLICAS] = "replicas",
+        [HEC_MEMORY_MUON] = "Muon's scratch",
+        [HEC_MEMORY_SCRATCH] = "scratch of kernels",
+    };
+    struct above above[2 * HEC_MEMORY_ITEMS];
+    int64_t ideal = 0;
+    int count = 0;
+    if (m->ranks < 2) return;
+    for (int i = 0; i < HEC_MEMORY_HELD; i++) {
+        const int64_t share = m->model_outside[i] / m->ranks;
+        const int64_t own = m->model[i] / m->ranks - share;
+        ideal += share + own;
+        above[count++] = (struct above){outside[i], m->outside[i] - share};
+        above[count++] = (struct above){of_experts[i], m->item[i] - m->outside[i] - own};
+    }
+    for (int i = HEC_MEMORY_HELD; i < HEC_MEMORY_ITEMS; i++)
+        above[count++] = (struct above){other[i], m->item[i]};
+    qsort(above, (size_t)count, sizeof *above, by_excess);
+    fputs("\nideal: ", out);
+    write_bytes(ideal, 0, out);
+    fprintf(out,
+            ", all parameters, copies, gradients and states over %" PRId64
+            " ranks; most above it:\n",
+            m->ranks);
+    for (int i = 0; i < NAMED && above[i].bytes > 0; i++)
+        print_line(above[i].what, above[i].bytes, "", out);
+}
+
 // Prints whose memory the table below shows.
 static void print_whose(const struct hec_target *target, int64_t ranks, FILE *out) {
     const char *what = target->apart ? "device" : ranks > 1 ? "rank" : "process";
@@ -264,39 +293,41 @@ static void print_whose(const struct hec_target *target, int64_t ranks, FILE *ou
         fprintf(out, "memory of the %s:\n", what);
 }
 
+static void print_items(MlirOperation module, const struct hec_memory *m, FILE *out) {
+    const bool ranks = m->ranks > 1;
+    const bool by_muon = hec_setting_is(module, HEC_KEY_train_optimizer, "muon");
+    const struct {
+        const char *what, *note;
+    } text[HEC_MEMORY_ITEMS] = {
+        [HEC_MEMORY_PARAMETERS] = {"parameters", ranks ? "on one rank, with its experts" : ""},
+        [HEC_MEMORY_COPIES] = {"rounded copies", "in bf16, that GEMMs read"},
+        [HEC_MEMORY_GRADIENTS] = {"gradients", "of what is trained"},
+        [HEC_MEMORY_STATES] = {"optimizer states",
+                               by_muon ? "momenta, and AdamW's two means" : "AdamW's two means"},
+        [HEC_MEMORY_ARENA] = {"arena", "saved values and temporaries of one microbatch"},
+        [HEC_MEMORY_REPLICAS] = {"replicas", "of other ranks' experts, below"},
+        [HEC_MEMORY_MUON] = {"Muon's scratch", "for one matrix at a time"},
+        [HEC_MEMORY_SCRATCH] = {"scratch", "of kernels"},
+    };
+    for (int i = 0; i < HEC_MEMORY_ITEMS; i++) {
+        if (m->item[i]) print_line(text[i].what, m->item[i], text[i].note, out);
+    }
+    print_line("together", m->all,
+               ranks ? "and what is under way between ranks: see the program's info" : "", out);
+}
+
 bool hec_explain_memory(MlirOperation module, FILE *out) {
     struct hec_homes p = {.target = hec_target_of(module), .sound = true};
     const bool placed = read_placement(&p, module);
     if (placed) {
-        const int64_t whole = hec_module_param_elements(module) * element_bytes(module);
-        const int64_t parameters = hec_held_bytes(&p.arena, module, HPL_PARAMETERS);
-        const int64_t gradients = hec_held_bytes(&p.arena, module, HPL_GRADIENTS);
-        const int64_t states = hec_held_bytes(&p.arena, module, HPL_STATE);
-        const int64_t rounded = hec_held_bytes(&p.arena, module, HPL_COPIES);
-        const bool ranks = hec_module_has_world(module);
-        const int64_t scratch = p.target->scratch_bytes;
-        const bool by_muon = hec_setting_is(module, HEC_KEY_train_optimizer, "muon");
-        const int64_t muon = by_muon ? muon_elements(module) * element_bytes(module) : 0;
-        print_whose(p.target, ranks ? hec_module_world(module) : 1, out);
-        print_line("parameters", parameters, ranks ? "on one rank, with its experts" : "", out);
-        if (rounded) print_line("rounded copies", rounded, "in bf16, that GEMMs read", out);
-        print_line("gradients", gradients, "of what is trained", out);
-        const int64_t states_here = hec_states_on_host(module) ? 0 : 2 * states;
-        if (states_here)
-            print_line("optimizer states", states_here,
-                       by_muon ? "momenta, and AdamW's two means" : "AdamW's two means", out);
-        if (muon) print_line("Muon's scratch", muon, "for one matrix at a time", out);
-        print_line("arena", p.arena_bytes, "saved values and temporaries of one microbatch", out);
-        const int64_t replicas = hec_replicas_of(module);
-        if (replicas) print_line("replicas", replicas, "of other ranks' experts, below", out);
-        if (scratch) print_line("scratch", scratch, "of kernels", out);
-        const int64_t needed = parameters + gradients + states_here + muon + rounded + replicas +
-                               scratch + p.arena_bytes;
-        print_line("together", needed,
-                   ranks ? "and what is under way between ranks: see the program's info" : "", out);
-        if (states_here < 2 * states)
-            print_line("of the host", 2 * states, "for the optimizer's states", out);
-        explain_device(module, needed, out);
+        const int64_t whole = hec_module_param_elements(module) * hec_held_element_bytes(module);
+        struct hec_memory memory;
+        hec_memory_of(module, &memory);
+        print_whose(p.target, memory.ranks, out);
+        print_items(module, &memory, out);
+        if (memory.host) print_line("of the host", memory.host, "for the optimizer's states", out);
+        explain_device(module, &memory, out);
+        explain_ideal(&memory, out);
         hec_explain_replicas(module, out);
         explain_parameters(&p, whole, out);
         explain_arena(&p, out);

@@ -8,6 +8,7 @@
 #include "ir/accessors.h"
 #include "ir/core/setting.h"
 #include "passes/cost/explain.h"
+#include "passes/cost/memory.h"
 #include "passes/cost/recorded.h"
 #include "passes/pipeline.h"
 #include "passes/timeline/estimate.h"
@@ -133,11 +134,19 @@ static const char *overlap_reason(const struct report *r, char *text, size_t siz
     return text;
 }
 
+// Bytes that are left for replicas.
+static int64_t room_of(const struct report *r) {
+    struct hec_memory memory;
+    hec_memory_of(r->module, &memory);
+    return (int64_t)r->setup->costs.machine.memory -
+           (memory.all - memory.item[HEC_MEMORY_REPLICAS]);
+}
+
 static const char *slots_reason(const struct report *r, char *text, size_t size) {
     const struct hec_search *s = &r->search;
     const struct hec_text taken = hec_text_bytes((double)hec_replica_bytes(
         &r->setup->costs, r->setup->policy, r->movement->slots, r->movement->rematerialize));
-    const int64_t room = s->slot_bytes ? s->slot_bytes : r->setup->room_bytes;
+    const int64_t room = s->slot_bytes ? s->slot_bytes : room_of(r);
     const char *how = !s->uses_slots ? "the policy decides" : s->fixed_slots ? "given" : "searched";
     if (room < 0) {
         snprintf(text, size, "%s; %s, on a device whose %s are %s too few for the rest", how,

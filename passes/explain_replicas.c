@@ -45,14 +45,6 @@ static bool read(MlirOperation module, struct hpl_movement *m, struct hec_costs 
     return *policy && hec_costs_of(module, costs);
 }
 
-int64_t hec_replicas_of(MlirOperation module) {
-    struct hpl_movement m;
-    struct hec_costs costs;
-    const struct hpl_policy *policy;
-    if (!read(module, &m, &costs, &policy)) return 0;
-    return hec_replica_bytes(&costs, policy, m.slots, m.rematerialize);
-}
-
 void hec_explain_replicas(MlirOperation module, FILE *out) {
     struct hpl_movement m;
     struct hec_costs costs;

@@ -72,8 +72,6 @@ bool hec_explain_memory(MlirOperation module, FILE *out);
 
 // ---- explain_replicas.c
 
-// Bytes of replicas on a device; 0 where experts stay.
-int64_t hec_replicas_of(MlirOperation module);
 // Prints the memory of a device when experts move, beside expert parallelism; nothing where they stay.
 void hec_explain_replicas(MlirOperation module, FILE *out);
 

@@ -22,17 +22,15 @@ static MlirOperation set_of(MlirOperation module, const struct hec_set_cost *cos
     return hec_find_symbol(module, HEC_STR(cost->name));
 }
 
-// Writes first owners that are not the usual ones, and the loads that the record lets expect.
-static void write_sets(MlirOperation module, const struct hec_search *s, struct hec_arena *arena) {
+// Writes the loads that the record lets expect.
+static void write_forecasts(MlirOperation module, const struct hec_search *s,
+                            struct hec_arena *arena) {
     const MlirContext c = mlirOperationGetContext(module);
     const int64_t devices = s->setup.costs.machine.nodes * s->setup.costs.machine.devices;
-    for (int i = 0; i < s->setup.costs.count; i++) {
+    for (int i = 0; i < s->setup.costs.count && s->setup.recorded; i++) {
         const struct hec_set_cost *cost = &s->setup.costs.set[i];
         const int64_t chunks = cost->layers * cost->experts, cells = chunks * devices;
         const MlirOperation set = set_of(module, cost);
-        if (s->sharded || s->spread)
-            hec_set_put_owner(set, mlirDenseI32ArrayGet(c, chunks, s->setup.owner[i]));
-        if (!s->setup.recorded) continue;
         int32_t *forecast = hec_arena_alloc(arena, (size_t)cells, sizeof *forecast);
         hec_recorded_mean(&s->setup, i, forecast);
         hec_set_put_forecast(set, mlirDenseI32ArrayGet(c, cells, forecast));
@@ -46,7 +44,7 @@ static bool decide(MlirOperation module, const struct hec_pass_options *options,
     if (sound) {
         hec_movement_write(module, &search->candidate[search->chosen].movement);
         hec_compared_write(module, search);
-        write_sets(module, search, arena);
+        write_forecasts(module, search, arena);
     }
     hec_recorded_free(&search->setup);
     return sound;

@@ -130,8 +130,6 @@ bool hec_setup_read(MlirOperation module, struct hec_arena *arena, struct hec_se
         s->movement = said;
         s->policy = hpl_policy_find(said.policy); // A plan file may name another one.
     }
-    s->room_bytes = (int64_t)s->costs.machine.memory - s->costs.dense_bytes - s->costs.saved_bytes -
-                    hec_owned_bytes(&s->costs, s->policy->calibrates);
     read_owners(module, arena, s);
     return hec_recorded_read(module, arena, s);
 }

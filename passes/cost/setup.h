@@ -22,7 +22,6 @@ struct hec_setup {
     int64_t recorded_times; // Iterations in it, microbatches counted.
     struct loads *loads;    // [sets] one for all with recorded loads.
     int32_t **owner;        // [sets] first owners, [layers][experts].
-    int64_t room_bytes;     // A device's, for replicas; negative: not even the rest fits.
 };
 
 // The scene of a set's layers: layers `layer` .. `layer` + `layers` - 1 of `loads` on the machine's devices;

@@ -7,6 +7,7 @@
 #include "ir/accessors.h"
 #include "ir/core/setting.h"
 #include "passes/cost/explain.h"
+#include "passes/cost/memory.h"
 #include "passes/cost/recorded.h"
 
 // ---- memory
@@ -136,9 +137,11 @@ static bool score_of(MlirOperation module, const struct hec_estimate_request *re
     struct hec_estimate e;
     if (!hec_estimate(request, arena, &e)) return false;
     const double devices = (double)(costs->machine.nodes * costs->machine.devices);
+    struct hec_memory memory;
+    hec_memory_of(module, &memory);
     *score = (struct hec_step_score){
         .speed = hec_speed_of(module, &costs->machine, e.us),
-        .bytes = (double)hec_estimate_bytes(setup).all,
+        .bytes = (double)memory.all,
         .memory = costs->machine.memory,
         .actions = devices * (double)(e.script.count * e.script.iterations * e.request.steps),
         .overlap = setup->movement.overlap,

@@ -14,6 +14,7 @@
 
 #include "ir/accessors.h"
 #include "ir/core/setting.h"
+#include "passes/cost/memory.h"
 #include "passes/cost/parallel.h"
 #include "passes/cost/recorded.h"
 #include "passes/timeline/timeline.h"
@@ -70,7 +71,8 @@ static bool reshard(struct hec_search *s, int set, struct hec_arena *arena, int6
 }
 
 // First owners: consecutive experts, or after recorded loads. Where owners may be anything, every device
-// gets equally many chunks over all layers.
+// gets equally many chunks over all layers. They are written to the module, so that candidates count the memory of
+// these owners.
 static bool choose_owners(MlirOperation module, struct hec_search *s, struct hec_arena *arena,
                           int64_t overlap) {
     const int64_t devices = s->setup.costs.machine.nodes * s->setup.costs.machine.devices;
@@ -81,10 +83,13 @@ static bool choose_owners(MlirOperation module, struct hec_search *s, struct hec
             spread_owners(s->setup.owner[i], c->layers, c->experts, devices);
             s->spread = true;
         }
-        if (!s->sharded) continue;
         const int64_t most = overlap < c->experts ? overlap : c->experts;
-        if (reshard(s, i, arena, most)) continue;
-        return hec_ir_error(module, "the planner refuses the loads of '%s'", s->setup.recorded);
+        if (s->sharded && !reshard(s, i, arena, most))
+            return hec_ir_error(module, "the planner refuses the loads of '%s'", s->setup.recorded);
+        if (s->sharded || s->spread)
+            hec_set_put_owner(hec_find_symbol(module, HEC_STR(c->name)),
+                              mlirDenseI32ArrayGet(mlirOperationGetContext(module),
+                                                   c->layers * c->experts, s->setup.owner[i]));
     }
     return true;
 }
@@ -96,6 +101,7 @@ struct variant {
     MlirOperation module;
     struct hec_setup setup; // Its costs; the rest is the search's.
     struct hec_script script;
+    int64_t room; // Bytes of a device that are left for replicas; negative: not even the rest fits.
     bool sound;
 };
 
@@ -106,6 +112,14 @@ struct searching {
     const struct hec_pass_options *options;
     struct variant variant[2];
 };
+
+// Without place-buffers nobody knows, and nothing decides.
+static int64_t room_beside(const struct variant *v) {
+    struct hec_memory memory;
+    if (!v->sound || !hec_module_has_arena_bytes(v->module)) return -1;
+    hec_memory_of(v->module, &memory);
+    return (int64_t)v->setup.costs.machine.memory - (memory.all - memory.item[HEC_MEMORY_REPLICAS]);
+}
 
 // The passes behind shard go over a copy of the module.
 static struct variant *variant_of(struct searching *g, bool rematerialize) {
@@ -120,6 +134,7 @@ static struct variant *variant_of(struct searching *g, bool rematerialize) {
     v->sound = (!g->options->rest || g->options->rest(g->options, v->module) == HEC_PASS_DONE) &&
                hec_costs_of(v->module, &v->setup.costs) &&
                hec_script_of(v->module, &v->setup.costs, LAYERS, g->arena, &v->script);
+    v->room = g->search->slot_bytes ? g->search->slot_bytes : room_beside(v);
     return v;
 }
 
@@ -171,14 +186,15 @@ static void add(struct hec_search *s, const struct compared *of) {
     *c = (struct hec_candidate){.movement = *m, .us = of->us};
     c->replica_bytes =
         hec_replica_bytes(&s->setup.costs, s->setup.policy, m->slots, m->rematerialize);
-    const int64_t room = s->slot_bytes ? s->slot_bytes : s->setup.room_bytes;
+    const int64_t room = of->variant->room;
     c->fits = room < 0 || c->replica_bytes <= room; // Less than nothing decides nothing.
 }
 
 // Re-materialization that is open (-1) is for replicas that do not fit: it costs time.
-static bool rematerializes_at(const struct hec_search *s, int64_t slots, int rematerialize) {
-    const int64_t room = s->slot_bytes ? s->slot_bytes : s->setup.room_bytes;
+static bool rematerializes_at(struct searching *g, int64_t slots, int rematerialize) {
+    const struct hec_search *s = g->search;
     if (rematerialize >= 0) return rematerialize;
+    const int64_t room = variant_of(g, false)->room;
     return room >= 0 && hec_replica_bytes(&s->setup.costs, s->setup.policy, slots, false) > room;
 }
 
@@ -192,7 +208,7 @@ static bool consider(struct searching *g, const struct hpl_movement *choice, int
     int wanted = 0;
     for (int i = 0; i < count && s->count + wanted < s->most; i++) {
         struct compared c = {.movement = choice[i]};
-        c.movement.rematerialize = rematerializes_at(s, choice[i].slots, rematerialize);
+        c.movement.rematerialize = rematerializes_at(g, choice[i].slots, rematerialize);
         bool known = is_known(s, &c.movement);
         for (int k = 0; k < wanted; k++) known |= is_same(&compared[k].movement, &c.movement);
         if (known) continue;

@@ -1,5 +1,5 @@
 // Reads parameters and sets.
-#include "passes/held.h"
+#include "passes/cost/held.h"
 
 #include <stdlib.h>
 
@@ -88,13 +88,41 @@ static struct hpl_held held_of(struct hec_arena *arena, MlirOperation module) {
     return held;
 }
 
-int64_t hec_held_bytes(struct hec_arena *arena, MlirOperation module, enum hpl_buffer buffer) {
-    const struct hpl_held held = held_of(arena, module);
+// In whole pages where the target takes such.
+static int64_t bytes_of(struct hec_arena *arena, MlirOperation module, const struct hpl_held *held,
+                        enum hpl_buffer buffer) {
     const int64_t page = hec_target_of(module)->page_bytes;
-    bool copies = buffer != HPL_COPIES;
-    for (int i = 0; i < held.params; i++) copies = copies || held.param[i].copied;
-    if (!copies) return 0;
-    if (page == 0) return hpl_held_bytes(&held, buffer);
-    bool *taken = hec_arena_alloc(arena, (size_t)hpl_held_pages(&held, page), sizeof *taken);
-    return hpl_held_page_bytes(&held, buffer, page, taken);
+    if (page == 0) return hpl_held_bytes(held, buffer);
+    bool *taken = hec_arena_alloc(arena, (size_t)hpl_held_pages(held, page), sizeof *taken);
+    return hpl_held_page_bytes(held, buffer, page, taken);
+}
+
+struct hec_held_bytes hec_held_bytes(struct hec_arena *arena, MlirOperation module,
+                                     enum hpl_buffer buffer) {
+    const struct hpl_held held = held_of(arena, module);
+    struct hpl_held outside = held, model = held;
+    struct hpl_held_set *set = hec_arena_alloc(arena, (size_t)held.sets + 1, sizeof *set);
+    bool any = buffer != HPL_COPIES;
+    for (int i = 0; i < held.params; i++) any = any || held.param[i].copied;
+    if (!any) return (struct hec_held_bytes){0};
+    outside.sets = 0;
+    for (int i = 0; i < held.sets; i++) {
+        set[i] = held.set[i];
+        set[i].owner = NULL; // One rank has all.
+    }
+    model.set = set;
+    model.shard = model.states = false;
+    struct hec_held_bytes bytes = {.all = bytes_of(arena, module, &held, buffer),
+                                   .outside = hpl_held_bytes(&outside, buffer),
+                                   .model = hpl_held_bytes(&model, buffer)};
+    model.sets = 0;
+    bytes.model_outside = hpl_held_bytes(&model, buffer);
+    return bytes;
+}
+
+int64_t hec_held_element_bytes(MlirOperation module) {
+    struct hec_arena arena = {0};
+    const int64_t bytes = held_of(&arena, module).element;
+    hec_arena_free(&arena);
+    return bytes;
 }

@@ -1,0 +1,77 @@
+// Sums the items of a placed module.
+#include "passes/cost/memory.h"
+
+#include "ir/accessors.h"
+#include "ir/core/setting.h"
+#include "ir/target/target.h"
+#include "passes/base/movement.h"
+#include "passes/base/rewrite.h"
+#include "passes/cost/held.h"
+#include "passes/cost/setup.h"
+
+enum { STATES = 2 }; // AdamW's two means; Muon has one, and AdamW's for the rest.
+
+static int64_t larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+// Muon's scratch, as hrt_muon_bytes of the runtime: twice the largest of its matrices, and twice the longest of
+// the shorter sides, squared.
+static int64_t muon_bytes(MlirOperation module) {
+    int64_t largest = 0, longest = 0;
+    if (!hec_setting_is(module, HEC_KEY_train_optimizer, "muon")) return 0;
+    HEC_EACH_OF (param, hec_ops_in(hec_module_body(module)), HEC_OP_param) {
+        if (!hec_param_muon(param)) continue;
+        const MlirAttribute matrix = mlirOperationGetAttributeByName(param, HEC_STR("matrix"));
+        if (mlirAttributeIsNull(matrix)) continue;
+        const int64_t rows = mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(matrix, 0));
+        const int64_t columns = mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(matrix, 1));
+        largest = larger(largest, hec_param_elements(param));
+        longest = larger(longest, rows < columns ? rows : columns);
+    }
+    return 2 * (largest + longest * longest) * hec_held_element_bytes(module);
+}
+
+static void find_held(MlirOperation module, struct hec_memory *m) {
+    static const enum hpl_buffer buffer[HEC_MEMORY_HELD] = {HPL_PARAMETERS, HPL_COPIES,
+                                                            HPL_GRADIENTS, HPL_STATE};
+    struct hec_arena arena = {0};
+    for (int i = 0; i < HEC_MEMORY_HELD; i++) {
+        const struct hec_held_bytes held = hec_held_bytes(&arena, module, buffer[i]);
+        const int64_t times = i == HEC_MEMORY_STATES ? STATES : 1;
+        m->item[i] = times * held.all;
+        m->outside[i] = times * held.outside;
+        m->model[i] = times * held.model;
+        m->model_outside[i] = times * held.model_outside;
+    }
+    hec_arena_free(&arena);
+}
+
+// Bytes of replicas on a device; 0 where experts stay.
+static int64_t replicas_of(MlirOperation module) {
+    struct hpl_movement m;
+    struct hec_costs costs;
+    if (!hec_moves_experts(module) || !hec_movement_read(module, &m)) return 0;
+    const struct hpl_policy *policy = hpl_policy_find(m.policy);
+    if (!policy || !hec_costs_of(module, &costs)) return 0;
+    return hec_replica_bytes(&costs, policy, m.slots, m.rematerialize);
+}
+
+static void leave_to_host(struct hec_memory *m, enum hec_memory_item item) {
+    m->host += m->item[item];
+    m->item[item] = m->outside[item] = m->model[item] = m->model_outside[item] = 0;
+}
+
+void hec_memory_of(MlirOperation module, struct hec_memory *m) {
+    *m = (struct hec_memory){
+        .device = (int64_t)hec_setting_number(module, HEC_KEY_cluster_device_memory, 0),
+        .ranks = hec_module_has_world(module) ? hec_module_world(module) : 1,
+    };
+    find_held(module, m);
+    if (hec_states_on_host(module)) leave_to_host(m, HEC_MEMORY_STATES);
+    m->item[HEC_MEMORY_ARENA] = hec_module_arena_bytes(module);
+    m->item[HEC_MEMORY_REPLICAS] = replicas_of(module);
+    m->item[HEC_MEMORY_MUON] = muon_bytes(module);
+    m->item[HEC_MEMORY_SCRATCH] = hec_target_of(module)->scratch_bytes;
+    for (int i = 0; i < HEC_MEMORY_ITEMS; i++) m->all += m->item[i];
+}
