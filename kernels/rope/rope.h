@@ -26,10 +26,12 @@ struct hk_rope_rule {
     double original; // 0: none.
 };
 
-// table [positions, width]: per position width/2 cosines, then width/2 sines of the angles. Computed
+// table [positions, width]: per position, from `first` on, width/2 cosines, then width/2 sines of the angles. Computed
 // in double and rounded once.
-void hk_rope_table_f32(float *table, int64_t positions, int64_t width, struct hk_rope_rule rule);
-void hk_rope_table_f64(double *table, int64_t positions, int64_t width, struct hk_rope_rule rule);
+void hk_rope_table_f32(float *table, int64_t first, int64_t positions, int64_t width,
+                       struct hk_rope_rule rule);
+void hk_rope_table_f64(double *table, int64_t first, int64_t positions, int64_t width,
+                       struct hk_rope_rule rule);
 
 // y, x [batch, positions, heads, width]; in place (y = x) is allowed.
 void hk_rope_f32(float *y, const float *x, const float *table, struct hk_rope_dims dims);

@@ -18,8 +18,8 @@ static double frequency(const struct hk_rope_rule *rule, int64_t j, int64_t widt
 }
 
 HK_KERNEL(void, rope_table,
-          (real * table, int64_t positions, int64_t width, struct hk_rope_rule rule),
-          (table, positions, width, rule),
+          (real * table, int64_t first, int64_t positions, int64_t width, struct hk_rope_rule rule),
+          (table, first, positions, width, rule),
           HK_PASS(positions *width, 0, "positions width", positions, width)) {
     assert(width % 2 == 0);
     const int64_t half = width / 2;
@@ -28,7 +28,7 @@ HK_KERNEL(void, rope_table,
     for (int64_t p = 0; p < positions; p++) {
         real *cosines = table + p * width, *sines = cosines + half;
         for (int64_t j = 0; j < half; j++) {
-            const double angle = (double)p * frequency(&rule, j, width);
+            const double angle = (double)(first + p) * frequency(&rule, j, width);
             cosines[j] = (real)(amplitude * cos(angle));
             sines[j] = (real)(amplitude * sin(angle));
         }

@@ -88,44 +88,34 @@ static bool check_step(const char *from, struct hrt_error *error) {
 }
 
 // Parameters of --load: a file, the folder of a checkpoint, or one of Hugging Face's.
-static bool load_params(const struct hrt_run *run, void *params, struct hrt_error *error) {
+static bool load_params(const struct hrt_run *run, const struct hrt_buffer *params,
+                        struct hrt_error *error) {
     const char *from = run->arguments->load;
     struct hrt_store_doubts doubts;
-    hrt_init_tables(run->program, params);
+    hrt_init_tables(params);
     bool loaded;
     if (!check_step(from, error)) return false;
     if (!is_folder(from))
-        loaded = hrt_store_restore(run->placement, params, from, &doubts, error);
+        loaded = hrt_store_restore(params, from, &doubts, error);
     else if (hrt_hf_is_folder(from))
-        loaded = hrt_hf_load(run->placement, params, from, &doubts, error);
+        loaded = hrt_hf_load(params, from, &doubts, error);
     else
-        loaded = hrt_checkpoint_load_parameters(from, run->placement, params, &doubts, error);
+        loaded = hrt_checkpoint_load_parameters(from, params, &doubts, error);
     return loaded && settle_doubts(run, &doubts, error);
 }
 
-// First values of the parameters, or those that are loaded.
-static bool fill_params(const struct hrt_run *run, struct hrt_state *state,
-                        struct hrt_error *error) {
-    const struct hrt_arguments *arguments = run->arguments;
-    void *params = hrt_state_borrow(state, HRT_PARAMETERS);
-    if (!params) return hrt_fail(error, "out of memory");
-    bool filled = true;
-    if (arguments->load)
-        filled = load_params(run, params, error);
-    else
-        hrt_init_params(run->placement, params, (uint64_t)arguments->config.train_seed);
-    hrt_state_hand_back(state, HRT_PARAMETERS, params, filled);
-    return filled;
-}
-
+// Sets the first values of the parameters, or loads them; a checkpoint has the optimizer's states, too.
 static bool fill_state(const struct hrt_run *run, struct hrt_state *state,
                        struct hrt_error *error) {
-    if (!run->from) return fill_params(run, state, error);
-    void *params = hrt_state_borrow(state, HRT_PARAMETERS);
-    if (!params) return hrt_fail(error, "out of memory");
-    hrt_init_tables(run->program, params);
-    hrt_state_hand_back(state, HRT_PARAMETERS, params, true);
-    return hrt_checkpoint_load(run->from, state, error);
+    const struct hrt_arguments *arguments = run->arguments;
+    const struct hrt_buffer params = hrt_state_buffer(state, HRT_PARAMETERS);
+    if (run->from) {
+        hrt_init_tables(&params);
+        return hrt_checkpoint_load(run->from, state, error);
+    }
+    if (arguments->load) return load_params(run, &params, error);
+    hrt_init_params(&params, (uint64_t)arguments->config.train_seed);
+    return true;
 }
 
 enum hrt_training hrt_run_trains(const struct hrt_run *run) {

@@ -24,11 +24,8 @@ static bool write_folder(const struct hrt_run *run, struct hrt_state *state,
         .to = arguments->to,
         .shard_bytes = arguments->shard_bytes,
     };
-    void *params = hrt_state_borrow(state, HRT_PARAMETERS);
-    const bool room = params || hrt_fail(error, "out of memory");
-    const bool written = hrt_ranks_agree(run->comm, room, error) &&
-                         hrt_hf_write(&export, run->placement, params, run->comm, error);
-    if (params) hrt_state_hand_back(state, HRT_PARAMETERS, params, false);
+    const struct hrt_buffer params = hrt_state_buffer(state, HRT_PARAMETERS);
+    const bool written = hrt_hf_write(&export, &params, run->comm, error);
     if (written) printf("exported: %s\n", export.to);
     return written;
 }

@@ -447,11 +447,9 @@ static bool save(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
     const char *path = run->arguments->save;
     if (!path || job->last.step == 0) return true; // Nothing is better than what is there.
+    const struct hrt_buffer params = hrt_state_buffer(&job->state, HRT_PARAMETERS);
     hrt_train_dense_make_whole(&job->state);
-    void *params = hrt_state_borrow(&job->state, HRT_PARAMETERS);
-    const bool saved = params ? hrt_store_gather(run->placement, params, run->comm, path, error)
-                              : hrt_fail(error, "cannot save: out of memory");
-    hrt_state_hand_back(&job->state, HRT_PARAMETERS, params, false);
+    const bool saved = hrt_store_gather(&params, run->comm, path, error);
     hrt_train_dense_part(&job->state);
     if (!hrt_ranks_agree(run->comm, saved, error)) return false;
     printf("saved: %s\n", path);

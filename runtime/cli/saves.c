@@ -107,13 +107,14 @@ static void remove_old(const struct hrt_saves *saves) {
     free(step);
 }
 
-// Copies of tensors that steps change while a checkpoint is written. Values on a device with separate memory need none.
+// Reserves memory for copies: of tensors that steps change while a checkpoint is written, and of
+// slices that come from a device.
 static bool reserve_copies(struct hrt_saves *saves, struct hrt_error *error) {
-    const struct hrt_program *program = saves->run->program;
     const int64_t most = saves->run->arguments->config.checkpoint_memory;
-    if (!saves->to.dir || (program->device && program->device->apart)) return true;
-    const double values = hrt_memory_saving(program, most); // Heads of copies are small.
-    saves->to.copies = hrt_copies_create((size_t)fmin((double)most, 2 * values));
+    if (!saves->to.dir) return true;
+    const double values = hrt_memory_saving(saves->run->program, most);
+    saves->to.copies =
+        hrt_copies_create((size_t)fmin((double)most, 2 * values)); // Heads of copies are small.
     return saves->to.copies || hrt_fail(error, "no memory for copies: %" PRId64 " bytes", most);
 }
 

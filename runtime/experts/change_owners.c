@@ -151,9 +151,9 @@ static void keep_for_saving(const struct way *way) {
     for (int64_t i = 0; i < way->count; i++) {
         const int64_t chunk = way->order[i];
         if (state->placement->owner[way->set][chunk] != way->fssdp->comm->rank) continue;
-        hrt_snapshot_change(state->snapshot,
-                            hrt_chunk_offset(set, chunk / set->experts, chunk % set->experts),
-                            set->chunk_elements);
+        hrt_params_snapshot_change(
+            state->snapshot, hrt_chunk_offset(set, chunk / set->experts, chunk % set->experts),
+            set->chunk_elements);
     }
 }
 

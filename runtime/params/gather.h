@@ -1,4 +1,4 @@
-// Tensors come to rank 0, one at a time.
+// Tensors come to rank 0, one slice at a time.
 #ifndef HECATE_RUNTIME_PARAMS_GATHER_H
 #define HECATE_RUNTIME_PARAMS_GATHER_H
 
@@ -6,25 +6,29 @@
 
 #include "runtime/base/error.h"
 #include "runtime/net/comm.h"
-#include "runtime/params/placement.h"
-#include "runtime/params/tensor.h"
+#include "runtime/params/slice.h"
 
 struct hrt_gather {
-    const struct hrt_placement *placement;
-    const void *params;
-    struct hrt_comm *comm; // NULL: everything is here.
-    void *room;            // Owned: for one tensor of another rank.
+    struct hrt_buffer buffer;
+    struct hrt_comm *comm;  // NULL: everything is here.
+    void *room;             // Owned: where another rank's tensor arrives on the host.
+    struct hrt_slice slice; // The current one; rank 0 can read it.
 };
 
-// Takes room where tensors come from others. The fields but `room` are filled in. False: out of memory.
+// Takes room where tensors come from others. `buffer` and `comm` are filled in. False: out of memory.
 bool hrt_gather_open(struct hrt_gather *gather, struct hrt_error *error);
 void hrt_gather_close(struct hrt_gather *gather);
 
 // Whether this rank only sends.
 bool hrt_gather_sends(const struct hrt_gather *gather);
 
-// Where the tensor's first element lies, until the next one comes, on rank 0. With `comm` all ranks ask for the same
-// tensors in the same order.
-const void *hrt_gather_tensor(struct hrt_gather *gather, const struct hrt_tensor *tensor);
+// Begins a tensor, and drops the remaining slices of the one before. With `columns` it comes by
+// columns (struct hrt_slice). With `comm` all ranks begin the same tensors in the same order, and
+// take all slices of each.
+void hrt_gather_tensor(struct hrt_gather *gather, const struct hrt_tensor *tensor, int64_t columns);
+
+// Brings the next slice to rank 0, where it stays until the next call. Returns false after the last.
+// Collective with `comm`.
+bool hrt_gather_next(struct hrt_gather *gather);
 
 #endif

@@ -4,14 +4,13 @@
 
 #include <stdint.h>
 
-#include "runtime/params/placement.h"
-#include "runtime/program.h"
+#include "runtime/params/slice.h"
 
 // Fills `params` [param_elements], zeroed by the caller (padding stays zero). Normal numbers come
 // from (seed, path, logical element): the same for any layout, number of threads, owner or order.
-void hrt_init_params(const struct hrt_placement *placement, void *params, uint64_t seed);
+void hrt_init_params(const struct hrt_buffer *params, uint64_t seed);
 
 // Fills in the parameters that no file holds: the tables that follow from the model.
-void hrt_init_tables(const struct hrt_program *program, void *params);
+void hrt_init_tables(const struct hrt_buffer *params);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 64, BLOCK = 4096 };
+enum { ALIGNMENT = 64 };
 
 const char *hrt_element_dtype(enum hrt_precision precision) {
     return precision == HRT_FP64 ? "F64" : "F32";
@@ -61,22 +61,6 @@ bool hrt_safetensors_begin(struct hrt_sink *sink, const json_t *header) {
     return written;
 }
 
-// `at`: the tensor's first element.
-static bool write_tensor(struct hrt_sink *sink, const struct hrt_program *program, const void *at,
-                         const struct hrt_tensor *tensor) {
-    const size_t bytes = (size_t)hrt_element_bytes(program->precision);
-    const int64_t size = hrt_param_size(tensor->param);
-    struct hrt_tensor here = *tensor;
-    double block[BLOCK]; // Or floats.
-    here.offset = 0;
-    for (int64_t first = 0; first < size; first += BLOCK) {
-        const int64_t left = size - first, count = left < BLOCK ? left : BLOCK;
-        hrt_tensor_read(program, at, &here, first, count, block);
-        if (!hrt_sink_put(sink, block, bytes * (size_t)count)) return false;
-    }
-    return true;
-}
-
 bool hrt_safetensors_begin_listing(struct hrt_sink *sink, const struct hrt_program *program,
                                    const struct hrt_listing *listing) {
     json_t *header = json_object();
@@ -96,14 +80,4 @@ bool hrt_safetensors_begin_listing(struct hrt_sink *sink, const struct hrt_progr
     const bool written = declared && hrt_safetensors_begin(sink, header);
     json_decref(header);
     return written;
-}
-
-bool hrt_safetensors_write(struct hrt_sink *sink, const struct hrt_program *program,
-                           const struct hrt_listing *listing, hrt_bring_fn *bring, void *context) {
-    if (!hrt_safetensors_begin_listing(sink, program, listing)) return false;
-    for (size_t i = 0; i < listing->entries; i++) {
-        const struct hrt_tensor *tensor = &listing->entry[i].tensor;
-        if (!write_tensor(sink, program, bring(context, tensor), tensor)) return false;
-    }
-    return true;
 }

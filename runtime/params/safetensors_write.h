@@ -38,11 +38,4 @@ bool hrt_safetensors_begin(struct hrt_sink *sink, const struct json_t *header);
 bool hrt_safetensors_begin_listing(struct hrt_sink *sink, const struct hrt_program *program,
                                    const struct hrt_listing *listing);
 
-// Where the first element of a tensor lies. Called once for each of a listing, in its order.
-typedef const void *hrt_bring_fn(void *context, const struct hrt_tensor *tensor);
-
-// Writes a whole file: the tensors of the listing, of the program's precision. False: errno says why not.
-bool hrt_safetensors_write(struct hrt_sink *sink, const struct hrt_program *program,
-                           const struct hrt_listing *listing, hrt_bring_fn *bring, void *context);
-
 #endif

@@ -8,70 +8,107 @@
 enum { PIECE = 1 << 18 }; // Bytes.
 
 struct item {
-    struct hrt_tensor tensor;
-    const char *values; // Where it lies, at tensor.offset; or NULL:
-    void *copy;         // it has been copied, and lies here.
-    bool passed;        // Nobody needs it any more.
+    struct hrt_buffer buffer;
+    struct hrt_slice slice; // In the buffer, or the copy.
+    int64_t offset, count;  // Elements of the buffer, as stored.
+    size_t turn;            // The number of slices of this buffer before it.
+    void *copy;
+    bool here;   // It can be read.
+    bool passed; // Nobody reads it any more.
 };
 
 struct hrt_snapshot {
     const struct hrt_program *program;
-    int64_t element; // Bytes.
     struct item *item;
-    struct item **by_offset; // The same, in the order of tensors in the buffer.
-    size_t items;
+    struct item **sorted; // In the order in which they lie, or come from a device.
+    size_t items, room;
+    size_t brought; // Items that have come from a device.
     struct hrt_copies *copies;
+    bool stopped;
     pthread_mutex_t lock;
-    pthread_cond_t passed;
+    pthread_cond_t moved; // An item was passed, or is here.
 };
 
-struct hrt_snapshot *hrt_snapshot_create(const struct hrt_program *program, size_t tensors,
-                                         struct hrt_copies *copies) {
+struct hrt_snapshot *hrt_params_snapshot_create(const struct hrt_program *program,
+                                                struct hrt_copies *copies) {
     struct hrt_snapshot *snapshot = calloc(1, sizeof *snapshot);
     if (!snapshot) return NULL;
     pthread_mutex_init(&snapshot->lock, NULL);
-    pthread_cond_init(&snapshot->passed, NULL);
+    pthread_cond_init(&snapshot->moved, NULL);
     snapshot->program = program;
-    snapshot->element = hrt_element_bytes(program->precision);
     snapshot->copies = copies;
-    snapshot->item = calloc(tensors + 1, sizeof *snapshot->item);
-    snapshot->by_offset = calloc(tensors + 1, sizeof(struct item *));
-    if (snapshot->item && snapshot->by_offset) return snapshot;
-    hrt_snapshot_destroy(snapshot);
-    return NULL;
+    return snapshot;
 }
 
-void hrt_snapshot_destroy(struct hrt_snapshot *snapshot) {
+void hrt_params_snapshot_destroy(struct hrt_snapshot *snapshot) {
     if (!snapshot) return;
-    for (size_t i = 0; snapshot->item && i < snapshot->items; i++) {
+    for (size_t i = 0; i < snapshot->items; i++) {
         if (snapshot->item[i].copy) hrt_copies_give(snapshot->copies, snapshot->item[i].copy);
     }
     free(snapshot->item);
-    free(snapshot->by_offset);
-    pthread_cond_destroy(&snapshot->passed);
+    free(snapshot->sorted);
+    pthread_cond_destroy(&snapshot->moved);
     pthread_mutex_destroy(&snapshot->lock);
     free(snapshot);
 }
 
-void hrt_snapshot_add(struct hrt_snapshot *snapshot, const void *values,
-                      const struct hrt_tensor *tensor) {
-    struct item *item = &snapshot->item[snapshot->items];
-    *item = (struct item){.tensor = *tensor, .values = values};
-    snapshot->by_offset[snapshot->items++] = item;
+static bool grow(struct hrt_snapshot *snapshot) {
+    if (snapshot->items < snapshot->room) return true;
+    const size_t room = 2 * snapshot->room + 64;
+    struct item *item = realloc(snapshot->item, room * sizeof *item);
+    if (!item) return false;
+    snapshot->item = item;
+    snapshot->room = room;
+    return true;
+}
+
+// A tensor of the host is one slice, which is here.
+bool hrt_params_snapshot_add(struct hrt_snapshot *snapshot, const struct hrt_buffer *buffer,
+                             const struct hrt_tensor *tensor) {
+    struct hrt_slice slice = {.tensor = *tensor};
+    while (hrt_params_slice_next(buffer, &slice)) {
+        if (!grow(snapshot)) return false;
+        const bool here = !buffer->staging && hrt_params_slice_room(buffer, &slice);
+        const struct item *before = snapshot->items ? snapshot->item + snapshot->items - 1 : NULL;
+        const bool same = before && before->buffer.values == buffer->values;
+        snapshot->item[snapshot->items++] =
+            (struct item){.buffer = *buffer,
+                          .slice = slice,
+                          .offset = tensor->offset + (here ? 0 : slice.first),
+                          .count = here ? tensor->param->elements : slice.run,
+                          .turn = same ? before->turn + 1 : 0,
+                          .here = here};
+    }
+    return true;
+}
+
+size_t hrt_params_snapshot_slices(const struct hrt_snapshot *snapshot) {
+    return snapshot->items;
 }
 
 static int by_offset(const void *a, const void *b) {
     const struct item *const *left = a, *const *right = b;
-    const int64_t x = (*left)->tensor.offset, y = (*right)->tensor.offset;
-    return (x > y) - (x < y);
+    return ((*left)->offset > (*right)->offset) - ((*left)->offset < (*right)->offset);
 }
 
-void hrt_snapshot_seal(struct hrt_snapshot *snapshot) {
-    qsort(snapshot->by_offset, snapshot->items, sizeof(struct item *), by_offset);
+// Each buffer has a reader of its own: slices come in turn, one of each buffer.
+static int by_turn(const void *a, const void *b) {
+    const struct item *const *left = a, *const *right = b;
+    if ((*left)->turn != (*right)->turn) return (*left)->turn < (*right)->turn ? -1 : 1;
+    return (*left > *right) - (*left < *right);
 }
 
-static size_t bytes_of(const struct hrt_snapshot *snapshot, const struct item *item) {
-    return (size_t)(item->tensor.param->elements * snapshot->element);
+static bool is_apart(const struct hrt_snapshot *snapshot) {
+    return snapshot->items > 0 && snapshot->item[0].buffer.staging;
+}
+
+bool hrt_params_snapshot_seal(struct hrt_snapshot *snapshot) {
+    snapshot->sorted = calloc(snapshot->items + 1, sizeof(struct item *));
+    if (!snapshot->sorted) return false;
+    for (size_t i = 0; i < snapshot->items; i++) snapshot->sorted[i] = &snapshot->item[i];
+    qsort(snapshot->sorted, snapshot->items, sizeof(struct item *),
+          is_apart(snapshot) ? by_turn : by_offset);
+    return true;
 }
 
 static void copy_bytes(char *to, const char *from, size_t bytes) {
@@ -82,25 +119,29 @@ static void copy_bytes(char *to, const char *from, size_t bytes) {
 
 // The lock is held.
 static void copy(struct hrt_snapshot *snapshot, struct item *item) {
-    const size_t bytes = bytes_of(snapshot, item);
-    while (!item->passed && !item->copy) {
+    size_t bytes;
+    const void *from = hrt_params_slice_bytes(snapshot->program, &item->slice, &bytes);
+    while (!item->passed && !item->copy && !snapshot->stopped) {
         item->copy = snapshot->copies ? hrt_copies_take(snapshot->copies, bytes) : NULL;
-        if (!item->copy) { // Wait until the reader passes a tensor, at last this one.
-            pthread_cond_wait(&snapshot->passed, &snapshot->lock);
+        if (!item->copy) { // Wait until the reader passes a slice, at last this one.
+            pthread_cond_wait(&snapshot->moved, &snapshot->lock);
             continue;
         }
-        copy_bytes(item->copy, item->values + item->tensor.offset * snapshot->element, bytes);
-        item->values = NULL;
+        copy_bytes(item->copy, from, bytes);
+        item->slice.at = item->copy;
+        item->slice.tensor.offset = 0;
     }
 }
+
+// ---- values of the host
 
 // The first one that ends behind `offset`. Tensors of one buffer do not overlap.
 static size_t find(const struct hrt_snapshot *snapshot, int64_t offset) {
     size_t low = 0, high = snapshot->items;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        const struct hrt_tensor *tensor = &snapshot->by_offset[middle]->tensor;
-        if (tensor->offset + tensor->param->elements <= offset)
+        const struct item *item = snapshot->sorted[middle];
+        if (item->offset + item->count <= offset)
             low = middle + 1;
         else
             high = middle;
@@ -108,39 +149,87 @@ static size_t find(const struct hrt_snapshot *snapshot, int64_t offset) {
     return low;
 }
 
-void hrt_snapshot_change(struct hrt_snapshot *snapshot, int64_t offset, int64_t count) {
-    if (!snapshot) return;
+static void keep(struct hrt_snapshot *snapshot, int64_t offset, int64_t count) {
     for (size_t i = find(snapshot, offset); i < snapshot->items; i++) {
-        struct item *item = snapshot->by_offset[i];
-        if (item->tensor.offset >= offset + count) return;
+        struct item *item = snapshot->sorted[i];
+        if (item->offset >= offset + count) return;
         pthread_mutex_lock(&snapshot->lock); // Anew for each, so that the reader goes on.
         if (!item->copy) copy(snapshot, item);
         pthread_mutex_unlock(&snapshot->lock);
     }
 }
 
-void hrt_snapshot_read(struct hrt_snapshot *snapshot, size_t number, int64_t first, int64_t count,
-                       void *elements) {
+// ---- values of a device
+
+// Brings a slice and copies it. False: there is no room for a copy. With `waits` the slice stays in
+// the staging buffer until it is passed, or there is room.
+static bool bring(struct hrt_snapshot *snapshot, struct item *item, bool waits) {
+    const int64_t element = hrt_element_bytes(snapshot->program->precision);
+    void *room = NULL;
     pthread_mutex_lock(&snapshot->lock);
-    const struct item *item = &snapshot->item[number];
-    struct hrt_tensor tensor = item->tensor;
-    if (item->copy) tensor.offset = 0;
-    hrt_tensor_read(snapshot->program, item->copy ? item->copy : item->values, &tensor, first,
-                    count, elements);
+    const bool needed = !item->passed && !snapshot->stopped;
+    if (needed && !waits && snapshot->copies)
+        room = hrt_copies_take(snapshot->copies, (size_t)(item->count * element));
+    if (room) hrt_copies_give(snapshot->copies, room); // Nobody else takes it.
     pthread_mutex_unlock(&snapshot->lock);
+    if (!needed) return true;
+    if (!waits && !room) return false;
+    hrt_params_slice_bring(&item->buffer, &item->slice);
+    pthread_mutex_lock(&snapshot->lock);
+    item->here = true;
+    pthread_cond_broadcast(&snapshot->moved);
+    copy(snapshot, item);
+    pthread_mutex_unlock(&snapshot->lock);
+    return true;
 }
 
-// The lock is held.
-static void pass(struct hrt_snapshot *snapshot, struct item *item) {
-    if (item->passed) return;
+void hrt_params_snapshot_bring(struct hrt_snapshot *snapshot, bool all) {
+    if (!is_apart(snapshot)) return;
+    while (snapshot->brought < snapshot->items &&
+           bring(snapshot, snapshot->sorted[snapshot->brought], all))
+        snapshot->brought++;
+}
+
+// ---- changes, and the reader
+
+void hrt_params_snapshot_change(struct hrt_snapshot *snapshot, int64_t offset, int64_t count) {
+    if (!snapshot) return;
+    if (is_apart(snapshot))
+        hrt_params_snapshot_bring(snapshot, true);
+    else
+        keep(snapshot, offset, count);
+}
+
+void hrt_params_snapshot_slice(const struct hrt_snapshot *snapshot, size_t number, int64_t *first,
+                               int64_t *count) {
+    *first = snapshot->item[number].slice.first;
+    *count = snapshot->item[number].slice.run;
+}
+
+bool hrt_params_snapshot_read(struct hrt_snapshot *snapshot, size_t number, int64_t first,
+                              int64_t count, void *elements) {
+    const struct item *item = &snapshot->item[number];
+    pthread_mutex_lock(&snapshot->lock);
+    while (!item->here && !snapshot->stopped) pthread_cond_wait(&snapshot->moved, &snapshot->lock);
+    const bool goes_on = !snapshot->stopped;
+    if (goes_on) hrt_params_slice_read(snapshot->program, &item->slice, first, count, elements);
+    pthread_mutex_unlock(&snapshot->lock);
+    return goes_on;
+}
+
+void hrt_params_snapshot_pass(struct hrt_snapshot *snapshot, size_t number) {
+    struct item *item = &snapshot->item[number];
+    pthread_mutex_lock(&snapshot->lock);
     if (item->copy) hrt_copies_give(snapshot->copies, item->copy);
     item->copy = NULL;
     item->passed = true;
+    pthread_cond_broadcast(&snapshot->moved);
+    pthread_mutex_unlock(&snapshot->lock);
 }
 
-void hrt_snapshot_pass(struct hrt_snapshot *snapshot, size_t number) {
+void hrt_params_snapshot_stop(struct hrt_snapshot *snapshot) {
     pthread_mutex_lock(&snapshot->lock);
-    pass(snapshot, &snapshot->item[number]);
-    pthread_cond_broadcast(&snapshot->passed);
+    snapshot->stopped = true;
+    pthread_cond_broadcast(&snapshot->moved);
     pthread_mutex_unlock(&snapshot->lock);
 }

@@ -2,7 +2,6 @@
 #include "runtime/params/state.h"
 
 #include <assert.h>
-#include <sys/mman.h>
 
 #include "runtime/base/format.h"
 #include "runtime/params/rounded.h"
@@ -122,37 +121,10 @@ void hrt_state_await(struct hrt_state *state) {
     hrt_device_join(&state->device, HRT_WHY_BATCH);
 }
 
-// ---- the host's copy of what a device has
-
-// Copies the parts of a buffer that this rank uses from the device, or back to it.
-static void carry(struct hrt_state *state, enum hrt_values values, char *host, bool back) {
-    const struct hpl_held *held = &state->placement->held;
-    const int64_t element = hpl_held_element(held, (enum hpl_buffer)values);
-    char *base = state->values[values];
-    struct hpl_extent extent = {0};
-    while (hpl_held_next(held, state->placement->rank, (enum hpl_buffer)values, &extent)) {
-        const int64_t at = extent.offset * element;
-        const size_t bytes = (size_t)(extent.count * element);
-        if (back)
-            hrt_device_write(&state->device, base + at, host + at, bytes);
-        else
-            hrt_device_read(&state->device, host + at, base + at, bytes, HRT_WHY_VALUES);
-    }
-}
-
-void *hrt_state_borrow(struct hrt_state *state, enum hrt_values values) {
-    if (!hrt_device_is_apart(&state->device)) return state->values[values];
-    const size_t bytes = hrt_state_params_bytes(state->program);
-    void *copy = mmap(NULL, bytes + 1, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (copy == MAP_FAILED) return NULL;
-    carry(state, values, copy, false);
-    return copy;
-}
-
-void hrt_state_hand_back(struct hrt_state *state, enum hrt_values values, void *borrowed,
-                         bool changed) {
-    if (!hrt_device_is_apart(&state->device) || !borrowed) return;
-    if (changed) carry(state, values, borrowed, true);
-    munmap(borrowed, hrt_state_params_bytes(state->program) + 1);
+struct hrt_buffer hrt_state_buffer(struct hrt_state *state, enum hrt_values values) {
+    return (struct hrt_buffer){
+        .placement = state->placement,
+        .values = state->values[values],
+        .staging = hrt_device_is_apart(&state->device) ? &state->staging : NULL,
+    };
 }

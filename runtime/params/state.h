@@ -11,6 +11,7 @@
 #include "runtime/base/error.h"
 #include "runtime/device/device.h"
 #include "runtime/params/placement.h"
+#include "runtime/params/slice.h"
 #include "runtime/params/tensor.h"
 #include "runtime/program.h"
 
@@ -31,6 +32,7 @@ struct hrt_state {
     void *model;                     // The emitted struct, bound to the buffers below.
     void *values[HRT_VALUES];        // param_elements each; means and variances only in training.
     void *rounded;                   // Copies of parameters in bf16 (params/rounded.h), or NULL.
+    struct hrt_staging staging;      // Only for a device with separate memory.
     void *arena;
     int32_t *ids, *targets; // [batch, positions], which the host fills in, too (hrt_state_await).
     struct hrt_said said;   // Their teacher entries, which the host fills in, too.
@@ -87,11 +89,9 @@ void hrt_state_round(struct hrt_state *state);
 // Waits until the device reads ids and targets no longer, so that they can be written.
 void hrt_state_await(struct hrt_state *state);
 
-// Values of all parameters where the host may read and write them: the buffer itself, or a copy of it. NULL:
-// there is no memory for it. hrt_state_hand_back takes them back; `changed`: they replace those of the device.
-void *hrt_state_borrow(struct hrt_state *state, enum hrt_values values);
-void hrt_state_hand_back(struct hrt_state *state, enum hrt_values values, void *borrowed,
-                         bool changed);
+// Values of all parameters, which the host reads and writes slice by slice. On a device all these
+// buffers share one staging buffer: step through one tensor at a time. Valid as long as the state is.
+struct hrt_buffer hrt_state_buffer(struct hrt_state *state, enum hrt_values values);
 
 // Bytes of one parameter-shaped buffer.
 size_t hrt_state_params_bytes(const struct hrt_program *program);

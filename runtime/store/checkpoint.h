@@ -35,9 +35,9 @@ struct hrt_checkpoints {
 struct hrt_saving;
 
 // Begins to save step `step` of the state as it is now: a thread of each rank writes, without messages to the others.
-// `facts` becomes state.json, of rank 0's, and is kept until then; the other pointers are borrowed. Values of a device
-// with separate memory are copied first. Collective, and all ranks agree on the result; a failure leaves nothing
-// behind, *saving is NULL then, and it may be tried again.
+// `facts` becomes state.json, of rank 0's, and is kept until then; the other pointers are borrowed. Tensors that change
+// meanwhile, and slices of a device, are copied to checkpoints->copies. Collective, and all ranks agree on the result.
+// A failure leaves nothing behind, *saving is NULL then, and it may be tried again.
 bool hrt_checkpoint_begin(struct hrt_saving **saving, const struct hrt_checkpoints *checkpoints,
                           struct hrt_state *state, int64_t step, struct json_t *facts,
                           struct hrt_error *error);
@@ -73,8 +73,7 @@ bool hrt_checkpoint_load(const struct hrt_checkpoint *checkpoint, struct hrt_sta
 
 // Reads into `params` this rank's parameters alone from the checkpoint in `folder`, "DIR/step-N": as
 // hrt_store_restore, with its files of parameters compared with their checksums first. Not collective.
-bool hrt_checkpoint_load_parameters(const char *folder, const struct hrt_placement *placement,
-                                    void *params, struct hrt_store_doubts *doubts,
-                                    struct hrt_error *error);
+bool hrt_checkpoint_load_parameters(const char *folder, const struct hrt_buffer *params,
+                                    struct hrt_store_doubts *doubts, struct hrt_error *error);
 
 #endif

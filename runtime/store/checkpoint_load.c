@@ -118,9 +118,9 @@ static int list_files(const struct hrt_checkpoint *checkpoint, const char *kind,
 }
 
 // Reads the files of one kind into `buffer`.
-static bool restore(const struct hrt_checkpoint *checkpoint, const struct hrt_placement *placement,
-                    int number, void *buffer, struct hrt_store_choice choice,
-                    struct hrt_store_doubts *doubts, struct hrt_error *error) {
+static bool restore(const struct hrt_checkpoint *checkpoint, const struct hrt_buffer *buffer,
+                    int number, struct hrt_store_choice choice, struct hrt_store_doubts *doubts,
+                    struct hrt_error *error) {
     const char *kind = hrt_value_files[number].name;
     char(*path)[PATH_MAX];
     *error->text = '\0';
@@ -131,8 +131,8 @@ static bool restore(const struct hrt_checkpoint *checkpoint, const struct hrt_pl
     if (read && count == 0)
         read = *error->text ? false
                             : hrt_fail(error, "'%s' has no files of %s", checkpoint->folder, kind);
-    read = read && hrt_store_restore_parts(placement, hrt_value_files[number].values, buffer, name,
-                                           count, choice, doubts, error);
+    read = read && hrt_store_restore_parts(buffer, hrt_value_files[number].values, name, count,
+                                           choice, doubts, error);
     free(name);
     free(path);
     return read;
@@ -142,12 +142,8 @@ static bool load_values(const struct hrt_checkpoint *checkpoint, struct hrt_stat
                         int number, const struct hrt_states *states, struct hrt_error *error) {
     const enum hrt_values values = hrt_value_files[number].values;
     const struct hrt_store_choice choice = {values >= HRT_MEANS ? hrt_states_fit : NULL, states};
-    void *buffer = hrt_state_borrow(state, values);
-    const bool loaded =
-        buffer ? restore(checkpoint, state->placement, number, buffer, choice, NULL, error)
-               : hrt_fail(error, "out of memory");
-    hrt_state_hand_back(state, values, buffer, loaded);
-    return loaded;
+    const struct hrt_buffer buffer = hrt_state_buffer(state, values);
+    return restore(checkpoint, &buffer, number, choice, NULL, error);
 }
 
 bool hrt_checkpoint_load(const struct hrt_checkpoint *checkpoint, struct hrt_state *state,
@@ -178,15 +174,14 @@ static bool check_parameters(const struct hrt_checkpoint *checkpoint, struct hrt
     return true;
 }
 
-bool hrt_checkpoint_load_parameters(const char *folder, const struct hrt_placement *placement,
-                                    void *params, struct hrt_store_doubts *doubts,
-                                    struct hrt_error *error) {
+bool hrt_checkpoint_load_parameters(const char *folder, const struct hrt_buffer *params,
+                                    struct hrt_store_doubts *doubts, struct hrt_error *error) {
     struct hrt_checkpoint checkpoint = {0};
     if (snprintf(checkpoint.folder, PATH_MAX, "%s", folder) >= PATH_MAX)
         return hrt_fail(error, "'%.200s...' is too long for a folder", folder);
     const bool loaded =
         hrt_index_read(folder, &checkpoint.index, error) && check_parameters(&checkpoint, error) &&
-        restore(&checkpoint, placement, 0, params, (struct hrt_store_choice){0}, doubts, error);
+        restore(&checkpoint, params, 0, (struct hrt_store_choice){0}, doubts, error);
     hrt_checkpoint_free(&checkpoint);
     return loaded;
 }

@@ -20,7 +20,6 @@ struct hrt_saving {
     struct hrt_comm *comm, self;
     int64_t step;
     json_t *facts;
-    void *borrowed[HRT_VALUE_FILES];
     struct hrt_writer writer; // Writes this rank's files.
 };
 
@@ -47,31 +46,39 @@ static bool list_mine(const struct hrt_saving *saving, enum hrt_values values,
 // Lists this rank's files and their tensors.
 static bool list_all(struct hrt_saving *saving, struct hrt_error *error) {
     struct hrt_writer *writer = &saving->writer;
-    size_t tensors = 0;
     writer->program = saving->state->program;
     for (int i = 0; i < HRT_VALUE_FILES; i++) {
         snprintf(writer->file[i].part.name, sizeof writer->file[i].part.name, "%s.%d.safetensors",
                  hrt_value_files[i].name, saving->comm->rank);
         if (!list_mine(saving, hrt_value_files[i].values, &writer->file[i].listing, error))
             return false;
-        tensors += writer->file[i].listing.entries;
     }
-    writer->snapshot = hrt_snapshot_create(writer->program, tensors, saving->to->copies);
-    return writer->snapshot || hrt_fail(error, "cannot save: out of memory");
+    return true;
 }
 
-// Values of a device are copied to the host now; those of the host when they change.
-static bool bring_values(struct hrt_saving *saving, struct hrt_error *error) {
-    struct hrt_writer *writer = &saving->writer;
-    for (int i = 0; i < HRT_VALUE_FILES; i++) {
-        saving->borrowed[i] = hrt_state_borrow(saving->state, hrt_value_files[i].values);
-        if (!saving->borrowed[i]) return hrt_fail(error, "cannot save: out of memory");
-        for (size_t k = 0; k < writer->file[i].listing.entries; k++)
-            hrt_snapshot_add(writer->snapshot, saving->borrowed[i],
-                             &writer->file[i].listing.entry[k].tensor);
+static bool add_values(struct hrt_written *file, struct hrt_snapshot *snapshot,
+                       const struct hrt_buffer *buffer) {
+    file->first = hrt_params_snapshot_slices(snapshot);
+    for (size_t i = 0; i < file->listing.entries; i++) {
+        if (!hrt_params_snapshot_add(snapshot, buffer, &file->listing.entry[i].tensor))
+            return false;
     }
-    hrt_snapshot_seal(writer->snapshot);
-    if (!hrt_device_is_apart(&saving->state->device)) saving->state->snapshot = writer->snapshot;
+    file->slices = hrt_params_snapshot_slices(snapshot) - file->first;
+    return true;
+}
+
+// From here on values are copied before they change.
+static bool take_snapshot(struct hrt_saving *saving, struct hrt_error *error) {
+    struct hrt_writer *writer = &saving->writer;
+    writer->snapshot = hrt_params_snapshot_create(writer->program, saving->to->copies);
+    bool taken = writer->snapshot;
+    for (int i = 0; taken && i < HRT_VALUE_FILES; i++) {
+        const struct hrt_buffer buffer = hrt_state_buffer(saving->state, hrt_value_files[i].values);
+        taken = add_values(&writer->file[i], writer->snapshot, &buffer);
+    }
+    if (!taken || !hrt_params_snapshot_seal(writer->snapshot))
+        return hrt_fail(error, "cannot save: out of memory");
+    saving->state->snapshot = writer->snapshot;
     return true;
 }
 
@@ -129,7 +136,8 @@ static void make_whole(const struct hrt_state *state) {
 
 static void make_parts(const struct hrt_state *state) {
     if (!state->program->dense_states || !state->dense) return;
-    hrt_snapshot_change(state->snapshot, 0, state->program->param_elements);
+    if (hrt_device_is_apart(&state->device)) return; // It gives nothing back.
+    hrt_params_snapshot_change(state->snapshot, 0, state->program->param_elements);
     if (state->parted) hrt_train_dense_forget(state->dense, state->values[HRT_PARAMETERS]);
     for (int values = HRT_MEANS; values <= HRT_VARIANCES; values++)
         hrt_train_dense_forget(state->dense, state->values[values]);
@@ -138,13 +146,8 @@ static void make_parts(const struct hrt_state *state) {
 static void destroy(struct hrt_saving *saving) {
     struct hrt_writer *writer = &saving->writer;
     if (saving->state->snapshot == writer->snapshot) saving->state->snapshot = NULL;
-    hrt_snapshot_destroy(writer->snapshot);
-    for (int i = 0; i < HRT_VALUE_FILES; i++) {
-        hrt_listing_free(&writer->file[i].listing);
-        if (saving->borrowed[i])
-            hrt_state_hand_back(saving->state, hrt_value_files[i].values, saving->borrowed[i],
-                                false);
-    }
+    hrt_params_snapshot_destroy(writer->snapshot);
+    for (int i = 0; i < HRT_VALUE_FILES; i++) hrt_listing_free(&writer->file[i].listing);
     json_decref(saving->facts);
     free(saving);
 }
@@ -156,7 +159,7 @@ static bool begin(struct hrt_saving *saving, struct hrt_error *error) {
     const bool begun = hrt_folder_of_partial(saving->writer.folder, dir, saving->step, error) &&
                        (hrt_states_note(saving->facts, saving->state) ||
                         hrt_fail(error, "cannot save: out of memory")) &&
-                       list_all(saving, error) && bring_values(saving, error) &&
+                       list_all(saving, error) && take_snapshot(saving, error) &&
                        (comm->rank > 0 || hrt_folder_begin(dir, saving->step, error));
     const bool all = hrt_ranks_agree(comm, begun, error);
     if (all) hrt_writer_start(&saving->writer);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { BLOCK = 1 << 18, PUSH = 8 << 20 }; // Bytes.
 
@@ -18,19 +19,18 @@ static bool put(struct hrt_sink *sink, const void *block, size_t bytes) {
     return true;
 }
 
-static bool write_tensor(const struct hrt_written *file, struct hrt_sink *sink, size_t at,
-                         void *block) {
-    struct hrt_writer *writer = file->writer;
+static bool write_slice(struct hrt_writer *writer, struct hrt_sink *sink, size_t number,
+                        void *block) {
     const int64_t element = hrt_element_bytes(writer->program->precision);
-    const int64_t size = hrt_param_size(file->listing.entry[at].tensor.param);
-    for (int64_t first = 0; first < size; first += BLOCK / element) {
-        const int64_t left = size - first;
-        const int64_t count = left < BLOCK / element ? left : BLOCK / element;
-        if (atomic_load(&writer->stop)) return errno = ECANCELED, false;
-        hrt_snapshot_read(writer->snapshot, file->first + at, first, count, block);
+    int64_t first, left;
+    hrt_params_snapshot_slice(writer->snapshot, number, &first, &left);
+    for (int64_t count; left > 0; first += count, left -= count) {
+        count = left < BLOCK / element ? left : BLOCK / element;
+        if (!hrt_params_snapshot_read(writer->snapshot, number, first, count, block))
+            return errno = ECANCELED, false;
         if (!put(sink, block, (size_t)(count * element))) return false;
     }
-    hrt_snapshot_pass(writer->snapshot, file->first + at);
+    hrt_params_snapshot_pass(writer->snapshot, number);
     return true;
 }
 
@@ -39,38 +39,43 @@ static bool fill(struct hrt_sink *sink, void *context) {
     void *block = malloc(BLOCK);
     bool written =
         block && hrt_safetensors_begin_listing(sink, file->writer->program, &file->listing);
-    for (size_t i = 0; written && i < file->listing.entries; i++)
-        written = write_tensor(file, sink, i, block);
+    for (size_t i = 0; written && i < file->slices; i++)
+        written = write_slice(file->writer, sink, file->first + i, block);
     const int reason = block ? errno : ENOMEM;
     free(block);
     errno = reason;
     return written;
 }
 
+static void end(struct hrt_written *file) {
+    struct hrt_writer *writer = file->writer;
+    for (size_t i = 0; i < file->slices; i++)
+        hrt_params_snapshot_pass(writer->snapshot, file->first + i);
+    atomic_fetch_add(&writer->ended, 1);
+}
+
 static void *write_file(void *context) {
     struct hrt_written *file = context;
-    struct hrt_writer *writer = file->writer;
-    file->written = hrt_part_write(writer->folder, &file->part, fill, file, &file->error);
-    for (size_t i = 0; i < file->listing.entries; i++)
-        hrt_snapshot_pass(writer->snapshot, file->first + i);
-    atomic_fetch_add(&writer->ended, 1);
+    file->written = hrt_part_write(file->writer->folder, &file->part, fill, file, &file->error);
+    end(file);
     return NULL;
 }
 
 void hrt_writer_start(struct hrt_writer *writer) {
     sigset_t all, before;
-    size_t first = 0;
     sigfillset(&all); // Signals are the main thread's.
     pthread_sigmask(SIG_SETMASK, &all, &before);
     for (int i = 0; i < HRT_VALUE_FILES; i++) {
         struct hrt_written *file = &writer->file[i];
         file->writer = writer;
-        file->first = first;
-        first += file->listing.entries;
-        file->threaded = pthread_create(&file->thread, NULL, write_file, file) == 0;
-        if (!file->threaded) write_file(file);
+        const int failed = pthread_create(&file->thread, NULL, write_file, file);
+        file->threaded = !failed;
+        if (!failed) continue;
+        hrt_fail(&file->error, "cannot start a thread: %s", strerror(failed));
+        end(file);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    hrt_params_snapshot_bring(writer->snapshot, false);
 }
 
 bool hrt_writer_has_ended(const struct hrt_writer *writer) {
@@ -79,6 +84,7 @@ bool hrt_writer_has_ended(const struct hrt_writer *writer) {
 
 bool hrt_writer_finish(struct hrt_writer *writer, struct hrt_error *error) {
     bool written = true;
+    hrt_params_snapshot_bring(writer->snapshot, true);
     for (int i = 0; i < HRT_VALUE_FILES; i++) {
         struct hrt_written *file = &writer->file[i];
         if (file->threaded) pthread_join(file->thread, NULL);
@@ -90,5 +96,5 @@ bool hrt_writer_finish(struct hrt_writer *writer, struct hrt_error *error) {
 }
 
 void hrt_writer_stop(struct hrt_writer *writer) {
-    atomic_store(&writer->stop, true);
+    hrt_params_snapshot_stop(writer->snapshot);
 }

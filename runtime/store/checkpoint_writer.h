@@ -19,8 +19,8 @@ struct hrt_writer;
 struct hrt_written {
     struct hrt_listing listing; // The caller sets this,
     struct hrt_part part;       // and its name. Size and checksum are set when it has ended.
+    size_t first, slices;       // And the numbers of its slices in the snapshot.
     struct hrt_writer *writer;
-    size_t first; // The number of the listing's first tensor in the snapshot.
     bool threaded, written;
     pthread_t thread;
     struct hrt_error error;
@@ -29,13 +29,13 @@ struct hrt_written {
 struct hrt_writer {
     char folder[PATH_MAX]; // The caller sets these,
     const struct hrt_program *program;
-    struct hrt_snapshot *snapshot; // of the listings' tensors, one listing behind the other.
+    struct hrt_snapshot *snapshot; // of the listings' tensors.
     struct hrt_written file[HRT_VALUE_FILES];
-    atomic_bool stop;
     atomic_int ended; // Files.
 };
 
-// Begins. Where there can be no threads it returns when all is written.
+// Begins. Brings as many slices of a device as the copies have room for; the others come before
+// values change, and in hrt_writer_finish.
 void hrt_writer_start(struct hrt_writer *writer);
 
 // Returns when the files are written and synced, or cannot be; false: the error says why.

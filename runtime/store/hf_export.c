@@ -174,24 +174,31 @@ static bool share_out(struct exporting *exporting) {
 
 // ---- tensors
 
-// The next piece, until another one comes. All ranks ask for the same.
-static const void *bring_next(struct exporting *exporting) {
-    return hrt_gather_tensor(&exporting->gather, &exporting->piece[exporting->brought++].tensor);
+static bool next_slice(struct exporting *exporting) {
+    return hrt_gather_next(&exporting->gather);
 }
 
-// A piece behind those that came so far.
-static const void *bring(struct exporting *exporting, const struct piece *piece) {
-    while (&exporting->piece[exporting->brought] != piece) bring_next(exporting);
-    return bring_next(exporting);
+// Begins the next piece: by columns where the file's rows are our columns. All ranks do.
+static void begin_next(struct exporting *exporting) {
+    const struct piece *piece = &exporting->piece[exporting->brought++];
+    const bool turned = piece->view.place.turned && layout_of(piece)->parts <= 1;
+    hrt_gather_tensor(&exporting->gather, &piece->tensor, turned ? piece->view.place.rows : 0);
 }
 
-// Reads `count` elements of a piece that lies at `at`, `step` apart into `values`.
-static void read_some(const struct exporting *exporting, const struct piece *piece, const void *at,
-                      int64_t first, int64_t count, double *values, int64_t step) {
+// Begins a piece, and drops the pieces before it.
+static void begin_piece(struct exporting *exporting, const struct piece *piece) {
+    while (&exporting->piece[exporting->brought] != piece) {
+        begin_next(exporting);
+        while (next_slice(exporting)) continue;
+    }
+    begin_next(exporting);
+}
+
+// Reads `count` elements of the current slice into `values`, `step` apart.
+static void read_some(const struct exporting *exporting, int64_t first, int64_t count,
+                      double *values, int64_t step) {
     double elements[BLOCK]; // Or of a smaller type.
-    struct hrt_tensor here = piece->tensor;
-    here.offset = 0;
-    hrt_tensor_read(exporting->program, at, &here, first, count, elements);
+    hrt_params_slice_read(exporting->program, &exporting->gather.slice, first, count, elements);
     for (int64_t i = 0; i < count; i++)
         values[i * step] = hrt_element(elements, exporting->program->precision, i);
 }
@@ -201,56 +208,68 @@ static bool put(struct hrt_sink *sink, enum hrt_hf_type type, double *values, in
     return hrt_sink_put(sink, values, (size_t)count * hrt_hf_type_bytes(type));
 }
 
-// Some rows of the file's matrix, which are columns of ours, at a time.
-static bool put_turned(const struct exporting *exporting, struct hrt_sink *sink,
-                       enum hrt_hf_type type, const struct piece *piece, const void *at) {
+// Some rows of the file's matrix, which are columns of ours, at a time; `strip` has room for STRIP of them.
+static bool put_columns(const struct exporting *exporting, struct hrt_sink *sink,
+                        enum hrt_hf_type type, const struct piece *piece, double *strip) {
+    const struct hrt_slice *slice = &exporting->gather.slice;
     const struct hrt_place *place = &piece->view.place;
-    double *strip = malloc((size_t)(STRIP * place->columns + 1) * sizeof *strip);
-    if (!strip) return false;
-    bool written = true;
-    for (int64_t row = 0; written && row < place->rows; row += STRIP) {
-        const int64_t left = place->rows - row, rows = left < STRIP ? left : STRIP;
+    for (int64_t at = 0; at < slice->run; at += STRIP) {
+        const int64_t left = slice->run - at, rows = left < STRIP ? left : STRIP;
         for (int64_t c = 0; c < place->columns; c++)
-            read_some(exporting, piece, at, c * place->rows + row, rows, strip + c, place->columns);
-        written = put(sink, type, strip, rows * place->columns);
+            read_some(exporting, c * place->rows + slice->first + at, rows, strip + c,
+                      place->columns);
+        if (!put(sink, type, strip, rows * place->columns)) return false;
     }
-    const int reason = errno;
+    return true;
+}
+
+static bool put_turned(struct exporting *exporting, struct hrt_sink *sink, enum hrt_hf_type type,
+                       const struct piece *piece) {
+    double *strip = malloc((size_t)(STRIP * piece->view.place.columns + 1) * sizeof *strip);
+    bool written = strip;
+    while (written && next_slice(exporting))
+        written = put_columns(exporting, sink, type, piece, strip);
+    const int reason = strip ? errno : ENOMEM;
     free(strip);
     errno = reason;
     return written;
 }
 
-static bool put_piece(const struct exporting *exporting, struct hrt_sink *sink,
-                      enum hrt_hf_type type, const struct piece *piece, const void *at) {
-    const int64_t size = hrt_param_size(piece->tensor.param);
+static bool put_piece(struct exporting *exporting, struct hrt_sink *sink, enum hrt_hf_type type,
+                      const struct piece *piece) {
+    const struct hrt_slice *slice = &exporting->gather.slice;
     double block[BLOCK];
-    if (piece->view.place.turned) return put_turned(exporting, sink, type, piece, at);
-    for (int64_t first = 0; first < size; first += BLOCK) {
-        const int64_t left = size - first, count = left < BLOCK ? left : BLOCK;
-        read_some(exporting, piece, at, first, count, block, 1);
-        if (!put(sink, type, block, count)) return false;
+    begin_piece(exporting, piece);
+    if (piece->view.place.turned) return put_turned(exporting, sink, type, piece);
+    while (next_slice(exporting)) {
+        for (int64_t at = 0; at < slice->run; at += BLOCK) {
+            const int64_t left = slice->run - at, count = left < BLOCK ? left : BLOCK;
+            read_some(exporting, slice->first + at, count, block, 1);
+            if (!put(sink, type, block, count)) return false;
+        }
     }
     return true;
 }
 
-// Stores a piece at its places among the other parts.
+// Stores the current slice at its places among the other parts.
 static void place(const struct exporting *exporting, enum hrt_hf_type type,
-                  const struct piece *piece, const void *at, char *slab) {
+                  const struct piece *piece, char *slab) {
+    const struct hrt_slice *slice = &exporting->gather.slice;
     const struct hrt_place *place = &piece->view.place;
-    const int64_t size = hrt_param_size(piece->tensor.param),
-                  first = place->first % piece->view.slab;
+    const int64_t begin = place->first % piece->view.slab;
     const size_t bytes = hrt_hf_type_bytes(type);
     double block[BLOCK];
-    for (int64_t i = 0; i < size; i++) {
-        if (i % BLOCK == 0) {
-            const int64_t count = size - i < BLOCK ? size - i : BLOCK;
-            read_some(exporting, piece, at, i, count, block, 1);
+    for (int64_t at = 0; at < slice->run; at++) {
+        const int64_t i = slice->first + at, left = slice->run - at;
+        if (at % BLOCK == 0) {
+            const int64_t count = left < BLOCK ? left : BLOCK;
+            read_some(exporting, i, count, block, 1);
             hrt_hf_encode(type, block, count, block);
         }
         const int64_t row = place->turned ? i % place->rows : i / place->columns;
         const int64_t column = place->turned ? i / place->rows : i % place->columns;
-        memcpy(slab + (size_t)(first + row * place->row_step + column * place->step) * bytes,
-               (const char *)block + (size_t)(i % BLOCK) * bytes, bytes);
+        memcpy(slab + (size_t)(begin + row * place->row_step + column * place->step) * bytes,
+               (const char *)block + (size_t)(at % BLOCK) * bytes, bytes);
     }
 }
 
@@ -260,8 +279,10 @@ static bool put_parts(struct exporting *exporting, struct hrt_sink *sink, enum h
     const size_t bytes = (size_t)piece->view.slab * hrt_hf_type_bytes(type);
     char *slab = malloc(bytes + 1);
     if (!slab) return false;
-    for (int i = 0; i < parts; i++)
-        place(exporting, type, &piece[i], bring(exporting, &piece[i]), slab);
+    for (int i = 0; i < parts; i++) {
+        begin_piece(exporting, &piece[i]);
+        while (next_slice(exporting)) place(exporting, type, &piece[i], slab);
+    }
     const bool written = hrt_sink_put(sink, slab, bytes);
     const int reason = errno;
     free(slab);
@@ -275,9 +296,8 @@ static bool put_entry(struct exporting *exporting, struct hrt_sink *sink,
     const int parts = layout_of(piece)->parts;
     bool written = true;
     for (; written && piece<end; piece += parts> 1 ? parts : 1) {
-        written = parts > 1
-                      ? put_parts(exporting, sink, entry->type, piece, parts)
-                      : put_piece(exporting, sink, entry->type, piece, bring(exporting, piece));
+        written = parts > 1 ? put_parts(exporting, sink, entry->type, piece, parts)
+                            : put_piece(exporting, sink, entry->type, piece);
     }
     return written;
 }
@@ -404,17 +424,22 @@ static bool publish(struct exporting *exporting) {
 static bool write_all(struct exporting *exporting) {
     const bool sends = hrt_gather_sends(&exporting->gather);
     bool written = sends || write_files(exporting);
-    while (exporting->brought < exporting->pieces) bring_next(exporting);
+    while (next_slice(exporting)) continue;
+    while (exporting->brought < exporting->pieces) {
+        begin_next(exporting);
+        while (next_slice(exporting)) continue;
+    }
     written = written && (sends || publish(exporting));
     if (!written && !sends) hf_remove_folder(exporting->folder);
     return written;
 }
 
-bool hrt_hf_write(const struct hrt_hf_export *export, const struct hrt_placement *placement,
-                  const void *params, struct hrt_comm *comm, struct hrt_error *error) {
+bool hrt_hf_write(const struct hrt_hf_export *export, const struct hrt_buffer *params,
+                  struct hrt_comm *comm, struct hrt_error *error) {
+    const struct hrt_placement *placement = params->placement;
     struct exporting exporting = {.export = export,
                                   .program = placement->program,
-                                  .gather = {.placement = placement, .params = params},
+                                  .gather = {.buffer = *params},
                                   .error = error};
     const bool alone = comm->rank > 0 && !placement->owner; // Rank 0 has everything.
     if (placement->owner) exporting.gather.comm = comm;

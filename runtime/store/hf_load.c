@@ -250,8 +250,9 @@ static bool check_all(struct loading *loading) {
                     file->path, entry->name, json_object_size(loading->left));
 }
 
-bool hrt_hf_load(const struct hrt_placement *placement, void *params, const char *path,
-                 struct hrt_store_doubts *doubts, struct hrt_error *error) {
+bool hrt_hf_load(const struct hrt_buffer *params, const char *path, struct hrt_store_doubts *doubts,
+                 struct hrt_error *error) {
+    const struct hrt_placement *placement = params->placement;
     struct loading loading = {.placement = placement,
                               .family = hrt_hf_family_of(placement->program),
                               .doubts = doubts,
@@ -262,9 +263,8 @@ bool hrt_hf_load(const struct hrt_placement *placement, void *params, const char
                         "'%s' has names of Hugging Face's, and this program knows none: add names "
                         "hf { family = ... } to its model",
                         path);
-    const bool loaded =
-        hrt_hf_folder_open(&loading.folder, path, error) && check_all(&loading) &&
-        hrt_read_found(placement->program, loading.here, loading.count, params, doubts, error);
+    const bool loaded = hrt_hf_folder_open(&loading.folder, path, error) && check_all(&loading) &&
+                        hrt_read_found(params, loading.here, loading.count, doubts, error);
     free(loading.here);
     json_decref(loading.left);
     json_decref(loading.begun);

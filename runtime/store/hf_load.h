@@ -5,14 +5,14 @@
 #include <stdbool.h>
 
 #include "runtime/base/error.h"
-#include "runtime/params/placement.h"
+#include "runtime/params/slice.h"
 #include "runtime/store/weights.h"
 
 // Reads all parameters of the program that are on this rank, F64, F32, BF16, F16, F8_E4M3 with a scale per block of 128
 // x 128, or MXFP4, rounding to its precision; a strip of a tensor at a time. As hrt_store_restore: the headers are
 // checked whole before the first parameter is changed, and a folder that lacks a tensor, has one of another shape, or
 // one that the program has not, is refused with the reason. Not collective.
-bool hrt_hf_load(const struct hrt_placement *placement, void *params, const char *path,
-                 struct hrt_store_doubts *doubts, struct hrt_error *error);
+bool hrt_hf_load(const struct hrt_buffer *params, const char *path, struct hrt_store_doubts *doubts,
+                 struct hrt_error *error);
 
 #endif

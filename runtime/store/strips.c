@@ -14,17 +14,23 @@
 enum {
     ROWS = 64,    // Rows of the file's matrix in a turned strip: a panel of ours (kernels/types.h).
     COLUMNS = 32, // A tile's; a block of MXFP4.
-    RUN = 1 << 15, // Elements of a strip that is not turned.
-    STRIPS = 16,   // Strips that a thread takes at once.
+    RUN = 1 << 15,   // Elements of a strip that is not turned.
+    STRIPS = 16,     // Strips that a thread takes at once.
+    TOGETHER = 1024, // Slices that are read at a time.
+};
+
+// A slice of a tensor that is read.
+struct piece {
+    const struct hrt_found *found;
+    struct hrt_slice slice;
 };
 
 struct reading {
     const struct hrt_program *program;
-    const struct hrt_found *found;
-    size_t count;
-    size_t *first; // [count + 1]: the number of each tensor's first strip.
-    void *values;
-    size_t strip_bytes; // The most that one has.
+    struct piece piece[TOGETHER];
+    size_t pieces;
+    size_t first[TOGETHER + 1]; // The number of each piece's first strip.
+    size_t strip_bytes;         // The most that one has.
 };
 
 // A thread's buffers, and the odd value that it has found.
@@ -53,9 +59,18 @@ static int64_t runs_of_row(const struct hrt_place *place) {
     return (row_elements(place) + RUN - 1) / RUN;
 }
 
-static size_t strips_of(const struct hrt_place *place) {
-    if (place->turned) return (size_t)((place->rows + ROWS - 1) / ROWS);
-    return (size_t)((is_flat(place) ? 1 : place->rows) * runs_of_row(place));
+// The number of the strip of an element, among those of a tensor that is not turned.
+static int64_t strip_of(const struct hrt_place *place, int64_t element) {
+    const int64_t row = row_elements(place);
+    return element / row * runs_of_row(place) + element % row / RUN;
+}
+
+static size_t strips_of(const struct piece *piece) {
+    const struct hrt_place *place = &piece->found->place;
+    const struct hrt_slice *slice = &piece->slice;
+    if (place->turned) return (size_t)((slice->run + ROWS - 1) / ROWS);
+    return (size_t)(strip_of(place, slice->first + slice->run - 1) - strip_of(place, slice->first) +
+                    1);
 }
 
 // Bytes of `elements` side by side, the first of which begins a block.
@@ -191,12 +206,22 @@ static void look_at(struct worker *worker, const struct hrt_found *found, size_t
 TURN(float)
 TURN(double)
 
+static int64_t sooner(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static int64_t later(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
 // Rows of the file's matrix are columns of ours.
-static bool read_turned(struct worker *worker, const struct hrt_found *found, size_t strip,
+static bool read_turned(struct worker *worker, const struct piece *piece, size_t strip,
                         int64_t row) {
     const struct hrt_program *program = worker->reading->program;
+    const struct hrt_found *found = piece->found;
     const struct hrt_place *place = &found->place;
-    const int64_t left = place->rows - row, rows = left < ROWS ? left : ROWS;
+    const int64_t left = piece->slice.first + piece->slice.run - row;
+    const int64_t rows = left < ROWS ? left : ROWS;
     const int64_t size = hrt_element_bytes(program->precision);
     double turned[ROWS * COLUMNS]; // Or elements of a smaller type.
     if (!read_rows(worker, found, row, rows)) return false;
@@ -215,21 +240,26 @@ static bool read_turned(struct worker *worker, const struct hrt_found *found, si
         else
             turn_float((const float *)worker->tile, (float *)turned);
         for (int64_t c = 0; c < columns; c++)
-            hrt_tensor_write(program, worker->reading->values, &found->tensor,
-                             (first + c) * place->rows + row, rows,
-                             (const char *)turned + c * ROWS * size);
+            hrt_params_slice_write(program, &piece->slice, (first + c) * place->rows + row, rows,
+                                   (const char *)turned + c * ROWS * size);
     }
     return true;
 }
 
-// Rows are rows of ours, whose elements may lie apart.
-static bool read_straight(struct worker *worker, const struct hrt_found *found, size_t strip,
-                          int64_t row, int64_t first) {
+// Rows are rows of ours, whose elements may lie apart. A strip is the part of the tensor's that is in the slice.
+static bool read_straight(struct worker *worker, const struct piece *piece, size_t strip,
+                          int64_t own) {
     const struct hrt_program *program = worker->reading->program;
+    const struct hrt_found *found = piece->found;
     const struct hrt_place *place = &found->place;
-    const int64_t left = row_elements(place) - first, count = left < RUN ? left : RUN;
-    const int64_t bytes = found->entry->dtype->bits / 8, tile = ROWS * COLUMNS;
-    const int64_t at = place->first + row * place->row_step + first * place->step;
+    const struct hrt_slice *slice = &piece->slice;
+    const int64_t row = own / runs_of_row(place), begin = row * row_elements(place);
+    const int64_t from = later(begin + own % runs_of_row(place) * RUN, slice->first);
+    const int64_t to =
+        sooner(sooner(begin + (own % runs_of_row(place) + 1) * RUN, begin + row_elements(place)),
+               slice->first + slice->run);
+    const int64_t bytes = found->entry->dtype->bits / 8, tile = ROWS * COLUMNS, count = to - from;
+    const int64_t at = place->first + row * place->row_step + (from - begin) * place->step;
     struct hrt_safetensors file = *found->file;
     file.error = &worker->error;
     if (!hrt_safetensors_bytes(&file, found->entry, at * bytes,
@@ -238,11 +268,10 @@ static bool read_straight(struct worker *worker, const struct hrt_found *found, 
     for (int64_t i = 0; place->step > 1 && i < count; i++)
         memmove(worker->bytes + i * bytes, worker->bytes + i * place->step * bytes, (size_t)bytes);
     for (int64_t i = 0; i < count; i += tile) {
-        const int64_t some = count - i < tile ? count - i : tile;
+        const int64_t some = sooner(count - i, tile);
         decode(worker, found, 0, i, some, worker->tile);
         look_at(worker, found, strip, worker->tile, some);
-        hrt_tensor_write(program, worker->reading->values, &found->tensor,
-                         row * place->columns + first + i, some, worker->tile);
+        hrt_params_slice_write(program, slice, from + i, some, worker->tile);
     }
     return true;
 }
@@ -251,7 +280,7 @@ static bool read_straight(struct worker *worker, const struct hrt_found *found, 
 
 static bool read_strip(struct worker *worker, size_t strip) {
     const struct reading *reading = worker->reading;
-    size_t low = 0, high = reading->count; // The tensor whose strip it is.
+    size_t low = 0, high = reading->pieces; // The piece whose strip it is.
     while (high - low > 1) {
         const size_t middle = (low + high) / 2;
         if (reading->first[middle] <= strip)
@@ -259,11 +288,11 @@ static bool read_strip(struct worker *worker, size_t strip) {
         else
             high = middle;
     }
-    const struct hrt_found *found = &reading->found[low];
-    const int64_t own = (int64_t)(strip - reading->first[low]);
-    if (found->place.turned) return read_turned(worker, found, strip, own * ROWS);
-    const int64_t runs = runs_of_row(&found->place);
-    return read_straight(worker, found, strip, own / runs, own % runs * RUN);
+    const struct piece *piece = &reading->piece[low];
+    const struct hrt_place *place = &piece->found->place;
+    const int64_t own = (int64_t)(strip - reading->first[low]), first = piece->slice.first;
+    if (place->turned) return read_turned(worker, piece, strip, first + own * ROWS);
+    return read_straight(worker, piece, strip, strip_of(place, first) + own);
 }
 
 static void *make(size_t bytes) {
@@ -301,7 +330,7 @@ static void doubt(const struct reading *reading, size_t strip, double value,
                   struct hrt_store_doubts *doubts) {
     size_t i = 0;
     while (reading->first[i + 1] <= strip) i++;
-    const struct hrt_found *found = &reading->found[i];
+    const struct hrt_found *found = reading->piece[i].found;
     snprintf(doubts->values, sizeof doubts->values,
              "'%.150s': tensor '%.200s' has values that are not finite (%g)", found->file->path,
              found->entry->name, value);
@@ -309,7 +338,7 @@ static void doubt(const struct reading *reading, size_t strip, double value,
 
 static bool read_all(const struct reading *reading, struct hrt_store_doubts *doubts,
                      struct hrt_error *error) {
-    const size_t strips = reading->first[reading->count];
+    const size_t strips = reading->first[reading->pieces];
     size_t odd = SIZE_MAX;
     double value = 0;
     bool failed = false;
@@ -323,21 +352,64 @@ static bool read_all(const struct reading *reading, struct hrt_store_doubts *dou
         gather(worker ? worker : &none, sound, &odd, &value, error, &failed);
         if (worker) close_worker(worker);
     }
-    if (odd < SIZE_MAX && doubts) doubt(reading, odd, value, doubts);
+    if (odd < SIZE_MAX && doubts && !*doubts->values) doubt(reading, odd, value, doubts);
     return !failed;
 }
 
-bool hrt_read_found(const struct hrt_program *program, const struct hrt_found *found, size_t count,
-                    void *values, struct hrt_store_doubts *doubts, struct hrt_error *error) {
-    struct reading reading = {.program = program, .found = found, .count = count, .values = values};
-    reading.first = calloc(count + 1, sizeof *reading.first);
-    if (!reading.first) return hrt_fail(error, "out of memory");
-    for (size_t i = 0; i < count; i++) {
-        const size_t bytes = strip_bytes(&found[i]);
-        reading.first[i + 1] = reading.first[i] + strips_of(&found[i].place);
-        if (bytes > reading.strip_bytes) reading.strip_bytes = bytes;
+// ---- tensors
+
+// The tensors of a file, slice by slice.
+struct walk {
+    const struct hrt_buffer *buffer;
+    const struct hrt_found *found;
+    size_t count, at;
+    struct hrt_slice slice;
+};
+
+static void begin_tensor(struct walk *walk) {
+    const struct hrt_place *place = &walk->found[walk->at].place;
+    walk->slice = (struct hrt_slice){.tensor = walk->found[walk->at].tensor,
+                                     .columns = place->turned ? place->rows : 0};
+}
+
+static bool step(struct walk *walk) {
+    while (walk->at < walk->count) {
+        if (hrt_params_slice_next(walk->buffer, &walk->slice)) return true;
+        if (++walk->at < walk->count) begin_tensor(walk);
     }
-    const bool read = count == 0 || read_all(&reading, doubts, error);
-    free(reading.first);
+    return false;
+}
+
+// Takes as many slices as there is room for. Returns whether there are more.
+static bool fill_reading(struct reading *reading, struct walk *walk) {
+    bool more = true;
+    reading->pieces = reading->strip_bytes = 0;
+    while (more && reading->pieces < TOGETHER &&
+           hrt_params_slice_room(walk->buffer, &walk->slice)) {
+        const size_t number = reading->pieces++;
+        const size_t bytes = strip_bytes(&walk->found[walk->at]);
+        reading->piece[number] = (struct piece){&walk->found[walk->at], walk->slice};
+        reading->first[number + 1] = reading->first[number] + strips_of(&reading->piece[number]);
+        if (bytes > reading->strip_bytes) reading->strip_bytes = bytes;
+        more = step(walk);
+    }
+    return more;
+}
+
+bool hrt_read_found(const struct hrt_buffer *buffer, const struct hrt_found *found, size_t count,
+                    struct hrt_store_doubts *doubts, struct hrt_error *error) {
+    struct walk walk = {.buffer = buffer, .found = found, .count = count};
+    struct reading *reading = calloc(1, sizeof *reading);
+    bool read = reading || hrt_fail(error, "out of memory");
+    if (count > 0) begin_tensor(&walk);
+    for (bool more = read && step(&walk); more && read;) {
+        reading->program = buffer->placement->program;
+        hrt_params_staging_reset(buffer);
+        more = fill_reading(reading, &walk);
+        read = read_all(reading, doubts, error);
+        for (size_t i = 0; read && i < reading->pieces; i++)
+            hrt_params_slice_put(buffer, &reading->piece[i].slice);
+    }
+    free(reading);
     return read;
 }

@@ -13,7 +13,8 @@
 #include "runtime/store/strips.h"
 
 struct reading {
-    const struct hrt_placement *placement;
+    const struct hrt_buffer *buffer;
+    const struct hrt_placement *placement; // The buffer's.
     enum hrt_values values;
     struct hrt_safetensors *file; // [files]
     int files;
@@ -111,8 +112,7 @@ static bool is_read(const struct reading *reading, const struct hrt_tensor *tens
            (!reading->choice.takes || reading->choice.takes(reading->choice.context, tensor));
 }
 
-static bool read_all(const struct reading *reading, void *values) {
-    const struct hrt_program *program = reading->placement->program;
+static bool read_all(const struct reading *reading) {
     struct hrt_tensor tensor = {0};
     size_t count = 0, room = 1;
     if (!check_tensors(reading)) return false;
@@ -127,39 +127,39 @@ static bool read_all(const struct reading *reading, void *values) {
         if (found[count].entry) count++; // Else its states stay zero.
     }
     const bool read =
-        hrt_read_found(program, found, count, values, reading->doubts, reading->error);
+        hrt_read_found(reading->buffer, found, count, reading->doubts, reading->error);
     free(found);
     return read;
 }
 
-static bool restore(struct reading *reading, void *values, const char *const *path) {
+static bool restore(struct reading *reading, const char *const *path) {
     reading->file = calloc((size_t)reading->files, sizeof *reading->file);
     bool sound = reading->file || hrt_fail(reading->error, "out of memory");
     for (int i = 0; sound && i < reading->files; i++)
         sound = hrt_safetensors_open(&reading->file[i], path[i], reading->error);
-    sound = sound && read_all(reading, values);
+    sound = sound && read_all(reading);
     for (int i = 0; reading->file && i < reading->files; i++)
         hrt_safetensors_close(&reading->file[i]);
     free(reading->file);
     return sound;
 }
 
-bool hrt_store_restore(const struct hrt_placement *placement, void *params, const char *path,
+bool hrt_store_restore(const struct hrt_buffer *params, const char *path,
                        struct hrt_store_doubts *doubts, struct hrt_error *error) {
-    return hrt_store_restore_parts(placement, HRT_PARAMETERS, params, &path, 1,
-                                   (struct hrt_store_choice){0}, doubts, error);
+    return hrt_store_restore_parts(params, HRT_PARAMETERS, &path, 1, (struct hrt_store_choice){0},
+                                   doubts, error);
 }
 
-bool hrt_store_restore_parts(const struct hrt_placement *placement, enum hrt_values values,
-                             void *buffer, const char *const *path, int paths,
-                             struct hrt_store_choice choice, struct hrt_store_doubts *doubts,
-                             struct hrt_error *error) {
-    struct reading reading = {.placement = placement,
+bool hrt_store_restore_parts(const struct hrt_buffer *buffer, enum hrt_values values,
+                             const char *const *path, int paths, struct hrt_store_choice choice,
+                             struct hrt_store_doubts *doubts, struct hrt_error *error) {
+    struct reading reading = {.buffer = buffer,
+                              .placement = buffer->placement,
                               .values = values,
                               .files = paths,
                               .choice = choice,
                               .doubts = doubts,
                               .error = error};
     if (doubts) *doubts = (struct hrt_store_doubts){0};
-    return restore(&reading, buffer, path);
+    return restore(&reading, path);
 }

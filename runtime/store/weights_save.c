@@ -7,25 +7,50 @@
 #include "runtime/params/safetensors_write.h"
 #include "runtime/params/tensor.h"
 
+enum { BLOCK = 4096 };
+
 // The tensors to write, and this rank's part.
 struct saving {
     const struct hrt_program *program;
     struct hrt_gather gather;
     struct hrt_listing list;
-    size_t brought; // Tensors of the list so far.
+    size_t begun; // Tensors of the list so far.
 };
 
-// Brings the next tensor of the list.
-static const void *bring(void *context, const struct hrt_tensor *tensor) {
-    struct saving *saving = context;
-    saving->brought++;
-    return hrt_gather_tensor(&saving->gather, tensor);
+static void begin_next(struct saving *saving) {
+    hrt_gather_tensor(&saving->gather, &saving->list.entry[saving->begun++].tensor, 0);
 }
 
-// Those that nobody has asked for.
+static bool write_slice(const struct saving *saving, struct hrt_sink *sink) {
+    const struct hrt_slice *slice = &saving->gather.slice;
+    const size_t bytes = (size_t)hrt_element_bytes(saving->program->precision);
+    double block[BLOCK]; // Or floats.
+    for (int64_t at = 0; at < slice->run; at += BLOCK) {
+        const int64_t left = slice->run - at, count = left < BLOCK ? left : BLOCK;
+        hrt_params_slice_read(saving->program, slice, slice->first + at, count, block);
+        if (!hrt_sink_put(sink, block, bytes * (size_t)count)) return false;
+    }
+    return true;
+}
+
+static bool write_all(struct saving *saving, struct hrt_sink *sink) {
+    if (!hrt_safetensors_begin_listing(sink, saving->program, &saving->list)) return false;
+    while (saving->begun < saving->list.entries) {
+        begin_next(saving);
+        while (hrt_gather_next(&saving->gather)) {
+            if (!write_slice(saving, sink)) return false;
+        }
+    }
+    return true;
+}
+
+// Brings the slices that are not written.
 static void bring_rest(struct saving *saving) {
-    while (saving->brought < saving->list.entries)
-        bring(saving, &saving->list.entry[saving->brought].tensor);
+    while (hrt_gather_next(&saving->gather)) continue;
+    while (saving->begun < saving->list.entries) {
+        begin_next(saving);
+        while (hrt_gather_next(&saving->gather)) continue;
+    }
 }
 
 static bool write_file(struct saving *saving, const char *path, struct hrt_error *error) {
@@ -34,8 +59,7 @@ static bool write_file(struct saving *saving, const char *path, struct hrt_error
     if (!hf_replace_begin(&replacement, path, &why))
         return hrt_fail(error, "cannot write '%s': %s", path, why);
     struct hrt_sink sink = {.file = replacement.file};
-    const bool written =
-        hrt_safetensors_write(&sink, saving->program, &saving->list, bring, saving);
+    const bool written = write_all(saving, &sink);
     return hf_replace_end(&replacement, written, &why) ||
            hrt_fail(error, "cannot write '%s': %s", path, why);
 }
@@ -52,19 +76,16 @@ static bool save(struct saving *saving, const char *path, struct hrt_error *erro
     return saved;
 }
 
-bool hrt_store_save(const struct hrt_placement *placement, const void *params, const char *path,
-                    struct hrt_error *error) {
-    struct saving saving = {.program = placement->program,
-                            .gather = {.placement = placement, .params = params}};
+bool hrt_store_save(const struct hrt_buffer *params, const char *path, struct hrt_error *error) {
+    struct saving saving = {.program = params->placement->program, .gather = {.buffer = *params}};
     return save(&saving, path, error);
 }
 
-bool hrt_store_gather(const struct hrt_placement *placement, const void *params,
-                      struct hrt_comm *comm, const char *path, struct hrt_error *error) {
-    struct saving saving = {.program = placement->program,
-                            .gather = {.placement = placement, .params = params}};
-    if (placement->owner) saving.gather.comm = comm;
-    if (!placement->owner && comm->rank > 0) return true; // Rank 0 has everything.
+bool hrt_store_gather(const struct hrt_buffer *params, struct hrt_comm *comm, const char *path,
+                      struct hrt_error *error) {
+    struct saving saving = {.program = params->placement->program, .gather = {.buffer = *params}};
+    if (params->placement->owner) saving.gather.comm = comm;
+    if (!params->placement->owner && comm->rank > 0) return true; // Rank 0 has everything.
     return save(&saving, path, error);
 }
 

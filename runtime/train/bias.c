@@ -15,7 +15,7 @@ static void update(struct hrt_state *state, const struct hrt_loads *load, const 
     float *values = (float *)state->values[HRT_PARAMETERS] + bias->offset;
     struct hrt_device *device = &state->device;
     assert(bias->layout == HRT_ROWS && bias->layers == layers);
-    hrt_snapshot_change(state->snapshot, bias->offset, layers * stride);
+    hrt_params_snapshot_change(state->snapshot, bias->offset, layers * stride);
     if (hrt_device_is_apart(device)) {
         device->backend->select_bias(device, values, counted, layers, experts, stride,
                                      load->bias_rate, state->clipped);

@@ -75,11 +75,13 @@ struct element {
 
 // The loss with `delta` added to the element; false when tokens went to other experts.
 static bool loss_at(struct check *check, struct element element, double delta, double *loss) {
-    double *param = (double *)check->state->values[HRT_PARAMETERS] + element.at;
-    const double kept = element.here ? *param : 0;
-    if (element.here) *param = kept + delta;
+    struct hrt_device *device = &check->state->device;
+    double *param = (double *)check->state->values[HRT_PARAMETERS] + element.at, kept = 0;
+    if (element.here) hrt_device_read(device, &kept, param, sizeof kept, HRT_WHY_VALUES);
+    const double changed = kept + delta;
+    if (element.here) hrt_device_write(device, param, &changed, sizeof changed);
     *loss = loss_now(check, false);
-    if (element.here) *param = kept;
+    if (element.here) hrt_device_write(device, param, &kept, sizeof kept);
     return same_routing(check);
 }
 
@@ -102,7 +104,11 @@ static bool difference_at(struct check *check, struct element element, double h,
 static double gradient_at(const struct check *check, struct element element, bool owned) {
     const struct hrt_comm *comm = check->state->comm;
     const bool tells = element.here && (owned || !comm || comm->rank == 0);
-    double gradient = tells ? ((const double *)check->state->values[HRT_GRADIENTS])[element.at] : 0;
+    const double *grads = check->state->values[HRT_GRADIENTS];
+    double gradient = 0;
+    if (tells)
+        hrt_device_read(&check->state->device, &gradient, grads + element.at, sizeof gradient,
+                        HRT_WHY_VALUES);
     if (comm) hrt_comm_all_reduce(check->state->comm, &gradient, 1, HRT_DOUBLE);
     return gradient;
 }

@@ -85,11 +85,15 @@ static bool reserve_all(struct hrt_state *state, enum hrt_training training,
         {HRT_OF_BOTH, &targets, batch, false, true, "target ids"},
         {HRT_OF_BOTH, &sums, hrt_memory_sums_bytes(program), false, true, "sums of squares"},
         {HRT_OF_DEVICE, &clipped, sizeof *state->clipped, false, ahead, "the norm"},
+        {HRT_OF_BOTH, &state->staging.base, hrt_params_staging_bytes(program), false, apart,
+         "the staging buffer"},
         {placed, &state->rounded, rounded, own, rounded, "parameters rounded to bf16"},
         {states, &state->values[HRT_MEANS], params, part, training, "the optimizer's means"},
         {states, &state->values[HRT_VARIANCES], params, part, training,
          "the optimizer's variances"},
     };
+    state->staging =
+        (struct hrt_staging){.device = &state->device, .bytes = hrt_params_staging_bytes(program)};
     bool reserved = true;
     for (size_t i = 0; reserved && i < sizeof all / sizeof *all; i++) {
         if (!all[i].wanted) continue;
@@ -149,6 +153,7 @@ void hrt_state_destroy(struct hrt_state *state) {
     release(state, HRT_OF_DEVICE, state->arena, program->arena_bytes);
     release(state, HRT_OF_BOTH, state->ids, hrt_state_ids_bytes(program));
     release(state, HRT_OF_BOTH, state->targets, hrt_state_ids_bytes(program));
+    release(state, HRT_OF_BOTH, state->staging.base, state->staging.bytes);
     hrt_state_forget(state);
     release(state, HRT_OF_BOTH, state->sums, hrt_memory_sums_bytes(program));
     release(state, HRT_OF_DEVICE, state->clipped, sizeof *state->clipped);

@@ -83,6 +83,8 @@ int hrt_memory_list(const struct hrt_program *program, enum hrt_training trainin
         {"messages, about", place, true, (double)messages},
         {"scratch", place, true, apart ? (double)device->lane_bytes : 0},
         {"tables, ids", HRT_PINNED, false, apart ? (double)shared : 0},
+        {"staging buffer", HRT_PINNED, false,
+         apart ? (double)hrt_params_staging_bytes(program) : 0},
         {program->world ? "program, its ranks" : "program", HRT_ON_HOST, false,
          (double)(hrt_ranks_process_bytes(program) + (apart ? rows.here : 0))},
     };
@@ -98,7 +100,7 @@ double hrt_memory_saving(const struct hrt_program *program, int64_t copies) {
     const bool apart = program->device && program->device->apart;
     const struct places places = places_of(program, apart);
     const double values = (double)places.params + OPTIMIZER_STATES * (double)places.states;
-    return apart || values < (double)copies ? values : (double)copies;
+    return values < (double)copies ? values : (double)copies;
 }
 
 // ---- before it is taken

@@ -242,7 +242,8 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state 
     };
     for (int64_t i = 0; i < optimizer->spans; i++) {
         set_rates(&rule, &optimizer->span[i], lr, config->train_optimizer_decay);
-        hrt_snapshot_change(state->snapshot, optimizer->span[i].offset, optimizer->span[i].count);
+        hrt_params_snapshot_change(state->snapshot, optimizer->span[i].offset,
+                                   optimizer->span[i].count);
         if (optimizer->span[i].matrix)
             update_matrix(optimizer, state, &optimizer->span[i], &rule, config);
         else

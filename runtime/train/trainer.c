@@ -267,22 +267,36 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
     return sum[HRT_LOSSES_MOST] == 0 || hrt_ranks_agree(trainer->comm, sound, error);
 }
 
-// Names the first tensor of this rank whose gradient, in `grads`, is not finite. False, and no error: none.
-static bool find_not_finite(const struct hrt_state *state, const void *grads, int64_t step,
-                            struct hrt_error *error) {
+// Names the tensor if a gradient of the slice is not finite.
+static bool fail_slice(const struct hrt_program *program, const struct hrt_slice *slice,
+                       int64_t step, struct hrt_error *error) {
+    enum { BLOCK = 1024 };
+    double block[BLOCK]; // Or floats.
+    for (int64_t i = 0; i < slice->run; i++) {
+        const int64_t left = slice->run - i;
+        if (i % BLOCK == 0)
+            hrt_params_slice_read(program, slice, slice->first + i, left < BLOCK ? left : BLOCK,
+                                  block);
+        const double value = hrt_element(block, program->precision, i % BLOCK);
+        if (isfinite(value)) continue;
+        char path[HRT_PATH_MAX];
+        hrt_tensor_path(&slice->tensor, path);
+        hrt_fail(error, "step %" PRId64 ": the gradient of %s is not finite (%g); training stops",
+                 step + 1, path, value);
+        return true;
+    }
+    return false;
+}
+
+// Names the first tensor of this rank whose gradient is not finite. False, and no error: none.
+static bool find_not_finite(struct hrt_state *state, int64_t step, struct hrt_error *error) {
+    const struct hrt_buffer grads = hrt_state_buffer(state, HRT_GRADIENTS);
     struct hrt_tensor tensor = {0};
     while (hrt_tensor_next_here(state->placement, &tensor)) {
-        const int64_t size = hrt_param_size(tensor.param);
-        for (int64_t i = 0; i < size; i++) {
-            const int64_t at = tensor.offset + hrt_stored_index(tensor.param, i);
-            const double value = hrt_element(grads, state->program->precision, at);
-            if (isfinite(value)) continue;
-            char path[HRT_PATH_MAX];
-            hrt_tensor_path(&tensor, path);
-            hrt_fail(error,
-                     "step %" PRId64 ": the gradient of %s is not finite (%g); training stops",
-                     step + 1, path, value);
-            return true;
+        struct hrt_slice slice = {.tensor = tensor};
+        if (!tensor.param->trainable) continue; // It has none.
+        while (hrt_params_slice_visit(&grads, &slice)) {
+            if (fail_slice(state->program, &slice, step, error)) return true;
         }
     }
     return false;
@@ -291,9 +305,7 @@ static bool find_not_finite(const struct hrt_state *state, const void *grads, in
 // The norm, which all ranks know, is not finite: the first rank that finds a tensor names it.
 static bool fail_not_finite(const struct hrt_trainer *trainer, int64_t step,
                             struct hrt_error *error) {
-    void *grads = hrt_state_borrow(trainer->state, HRT_GRADIENTS);
-    const bool found = grads && find_not_finite(trainer->state, grads, step, error);
-    hrt_state_hand_back(trainer->state, HRT_GRADIENTS, grads, false);
+    const bool found = find_not_finite(trainer->state, step, error);
     if (!hrt_ranks_agree(trainer->comm, !found, error)) return false;
     hrt_fail(error,
              "step %" PRId64 ": the norm of the gradients is too large for a number; "

@@ -55,8 +55,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     float before[ELEMENTS];
     memcpy(before, values, sizeof values);
     const struct hrt_placement here = {.program = &program};
+    const struct hrt_buffer buffer = {.placement = &here, .values = values};
     struct hrt_error error = {0};
-    if (hrt_store_restore(&here, values, fuzz_file(0, data, size), NULL, &error)) return 0;
+    if (hrt_store_restore(&buffer, fuzz_file(0, data, size), NULL, &error)) return 0;
     if (!*error.text || !error.code) fuzz_broken("a refusal says why");
     if (memcmp(before, values, sizeof values) != 0) fuzz_broken("a refused file changes nothing");
     return 0;

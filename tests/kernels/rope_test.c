@@ -18,9 +18,11 @@ static int64_t size(const struct hk_rope_dims *d) {
 
 static void the_table_is_rounded_once(void **state) {
     (void)state;
-    const int64_t positions = 5000, width = 10;
+    const int64_t positions = 5000, width = 10, part = 1234;
+    const struct hk_rope_rule rule = {.theta = 10000};
     real *table = test_nans(positions * width);
-    HK_NAME(rope_table)(table, positions, width, (struct hk_rope_rule){.theta = 10000});
+    HK_NAME(rope_table)(table, 0, part, width, rule);
+    HK_NAME(rope_table)(table + part * width, part, positions - part, width, rule);
     for (int64_t p = 0; p < positions; p += 37) {
         for (int64_t j = 0; j < width / 2; j++) {
             const wide angle = (wide)p * powl(10000, -2.0L * j / width);
@@ -50,7 +52,7 @@ static void frequencies_are_scaled(void **state) {
     for (int k = 0; k < 4; k++) {
         const struct hk_rope_rule rule = cases[k].rule;
         real *table = test_nans(9 * 16);
-        HK_NAME(rope_table)(table, 9, 16, rule);
+        HK_NAME(rope_table)(table, 0, 9, 16, rule);
         for (int64_t i = 0; i < 9 * 8; i++) {
             const int64_t p = i / 8, j = i % 8;
             const wide angle = (wide)p * powl(rule.theta, -2.0L * j / 16) / cases[k].divided[j];
@@ -100,7 +102,7 @@ static void rotations_are_within_the_bound(void **state) {
         const int64_t count = size(&x.dims);
         real *table = test_nans(x.dims.positions * x.dims.width);
         HK_NAME(rope_table)
-        (table, x.dims.positions, x.dims.width, (struct hk_rope_rule){.theta = 10000});
+        (table, 0, x.dims.positions, x.dims.width, (struct hk_rope_rule){.theta = 10000});
         x.table = table;
         x.x = test_reals(count, 1);
 

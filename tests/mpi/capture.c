@@ -17,17 +17,16 @@
 
 typeof(hrt_optimizer_step) __real_hrt_optimizer_step, __wrap_hrt_optimizer_step;
 
-static void write_gradients(const struct hrt_state *state, const char *prefix, int64_t step) {
+static void write_gradients(struct hrt_state *state, const char *prefix, int64_t step) {
+    const struct hrt_buffer grads = hrt_state_buffer(state, HRT_GRADIENTS);
     struct hrt_error error = {0};
     char path[4096];
     if (state->dense)
         hrt_train_dense_gather(state->dense,
                                state->values[HRT_GRADIENTS]); // Ranks have parts (dense = states).
     snprintf(path, sizeof path, "%s.%" PRId64, prefix, step);
-    const bool written =
-        state->comm ? hrt_store_gather(state->placement, state->values[HRT_GRADIENTS], state->comm,
-                                       path, &error)
-                    : hrt_store_save(state->placement, state->values[HRT_GRADIENTS], path, &error);
+    const bool written = state->comm ? hrt_store_gather(&grads, state->comm, path, &error)
+                                     : hrt_store_save(&grads, path, &error);
     if (written) return;
     fprintf(stderr, "capture: %s\n", error.text);
     exit(1);

@@ -87,7 +87,8 @@ static void *allocate(size_t bytes, int byte) {
 static void fill(struct harness *h) {
     const int64_t salt = json_integer_value(json_object_get(h->stored, "salt"));
     const struct hrt_placement here = {.program = h->program};
-    hrt_init_params(&here, h->params, 1);
+    const struct hrt_buffer params = {.placement = &here, .values = h->params};
+    hrt_init_params(&params, 1);
     struct hrt_tensor tensor = {0};
     while (hrt_tensor_next(h->program, &tensor)) {
         const struct hrt_param *param = tensor.param;

@@ -225,13 +225,27 @@ static void pages_that_are_too_many_leave_all_as_it_was(void **state) {
 
 // ---- the trainer's part
 
+// All values of a kind; for store, or free.
+static float *fetch(struct hrt_state *state, enum hrt_values values) {
+    const size_t bytes = hrt_state_params_bytes(state->program);
+    float *copy = malloc(bytes);
+    assert_non_null(copy);
+    hrt_device_read(&state->device, copy, state->values[values], bytes, HRT_WHY_VALUES);
+    return copy;
+}
+
+static void store(struct hrt_state *state, enum hrt_values values, float *copy) {
+    hrt_device_write(&state->device, state->values[values], copy,
+                     hrt_state_params_bytes(state->program));
+    free(copy);
+}
+
 static void set_gradients(struct hrt_state *state) {
     const struct hrt_stream stream = hrt_stream_make(1, "test", "gradients");
-    float *grads = hrt_state_borrow(state, HRT_GRADIENTS);
-    assert_non_null(grads);
+    float *grads = fetch(state, HRT_GRADIENTS);
     for (int64_t i = 0; i < bigram.param_elements; i++)
         grads[i] = (float)hrt_draw_uniform(stream, (uint64_t)i) - 0.5f;
-    hrt_state_hand_back(state, HRT_GRADIENTS, grads, true);
+    store(state, HRT_GRADIENTS, grads);
 }
 
 // A step, clipped to 1. Returns the norm.
@@ -252,8 +266,16 @@ static double take_step(struct hrt_state *state, const struct hrt_optimizer *opt
     return clipped.norm;
 }
 
+// Devices have matrices by rows.
 static struct hrt_program bigram_on(const struct hrt_device_backend *backend) {
+    static struct hrt_param param[8];
     struct hrt_program program = bigram;
+    assert_true(program.params <= 8);
+    for (int i = 0; i < program.params; i++) {
+        param[i] = bigram.param[i];
+        param[i].layout = HRT_ROWS;
+    }
+    program.param = param;
     program.device = backend;
     program.device_offset = program.model_bytes;
     program.lane_offset = program.model_bytes + sizeof(void *);
@@ -264,19 +286,19 @@ static struct hrt_program bigram_on(const struct hrt_device_backend *backend) {
 // Trained parameters have none.
 static void expect_no_gradients(struct hrt_state *state) {
     struct hrt_tensor tensor = {0};
-    float *grads = hrt_state_borrow(state, HRT_GRADIENTS);
+    float *grads = fetch(state, HRT_GRADIENTS);
     while (hrt_tensor_next(state->program, &tensor)) {
         for (int64_t i = 0; tensor.param->trainable && i < tensor.param->elements; i++)
             assert_true(grads[tensor.offset + i] == 0);
     }
-    hrt_state_hand_back(state, HRT_GRADIENTS, grads, false);
+    free(grads);
 }
 
 static void spoil_a_gradient(struct hrt_state *state) {
-    float *grads = hrt_state_borrow(state, HRT_GRADIENTS);
+    float *grads = fetch(state, HRT_GRADIENTS);
     for (int64_t i = 0; i < bigram.param_elements; i++) grads[i] = 1;
     grads[bigram.param_elements / 2] = NAN;
-    hrt_state_hand_back(state, HRT_GRADIENTS, grads, true);
+    store(state, HRT_GRADIENTS, grads);
 }
 
 // Three steps on a device, and with `spoilt` one more behind the first, which is skipped; `params` [elements] are the parameters
@@ -290,9 +312,8 @@ static double train_on(const struct hrt_device_backend *backend, bool spoilt, fl
     double norm = 0;
     assert_true(hrt_state_create(&state, &placement, NULL, HRT_BY_ADAMW, &error));
     assert_true(hrt_optimizer_create(&optimizer, &placement, &error));
-    void *values = hrt_state_borrow(&state, HRT_PARAMETERS);
-    hrt_init_params(&placement, values, 1);
-    hrt_state_hand_back(&state, HRT_PARAMETERS, values, true);
+    const struct hrt_buffer values = hrt_state_buffer(&state, HRT_PARAMETERS);
+    hrt_init_params(&values, 1);
     for (int step = 0; step < 3; step++) {
         set_gradients(&state);
         norm = take_step(&state, &optimizer, step);
@@ -301,9 +322,8 @@ static double train_on(const struct hrt_device_backend *backend, bool spoilt, fl
         assert_true(isnan(take_step(&state, &optimizer, step)));
         expect_no_gradients(&state);
     }
-    values = hrt_state_borrow(&state, HRT_PARAMETERS);
-    memcpy(params, values, (size_t)bigram.param_elements * sizeof *params);
-    hrt_state_hand_back(&state, HRT_PARAMETERS, values, false);
+    hrt_device_read(&state.device, params, state.values[HRT_PARAMETERS],
+                    (size_t)bigram.param_elements * sizeof *params, HRT_WHY_VALUES);
     hrt_optimizer_destroy(&optimizer);
     hrt_state_destroy(&state);
     hrt_placement_destroy(&placement);
@@ -357,7 +377,7 @@ static void visit(struct hrt_state *state, bool checks) {
     for (int values = 0; values < HRT_VALUES; values++) {
         struct hrt_tensor tensor = {0};
         if (values == HRT_GRADIENTS) continue;
-        float *at = hrt_state_borrow(state, (enum hrt_values)values);
+        float *at = fetch(state, (enum hrt_values)values);
         while (hrt_tensor_next(state->program, &tensor)) {
             for (int64_t i = 0; i < hrt_param_size(tensor.param); i++) {
                 const int64_t element = tensor.offset + hrt_stored_index(tensor.param, i);
@@ -368,7 +388,10 @@ static void visit(struct hrt_state *state, bool checks) {
                     at[element] = number_at(values, element);
             }
         }
-        hrt_state_hand_back(state, (enum hrt_values)values, at, !checks);
+        if (checks)
+            free(at);
+        else
+            store(state, (enum hrt_values)values, at);
     }
 }
 

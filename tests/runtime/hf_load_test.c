@@ -78,13 +78,15 @@ static void write_folder(const char *dtype) {
 static void load(float *values, struct hrt_store_doubts *doubts) {
     const struct hrt_placement here = {.program = &program};
     struct hrt_error error = {0};
-    if (!hrt_hf_load(&here, values, "folder", doubts, &error)) fail_msg("%s", error.text);
+    if (!hrt_hf_load(TEST_BUFFER(&here, values), "folder", doubts, &error))
+        fail_msg("%s", error.text);
 }
 
 static void restore(float *values, struct hrt_store_doubts *doubts) {
     const struct hrt_placement here = {.program = &program};
     struct hrt_error error = {0};
-    if (!hrt_store_restore(&here, values, "own", doubts, &error)) fail_msg("%s", error.text);
+    if (!hrt_store_restore(TEST_BUFFER(&here, values), "own", doubts, &error))
+        fail_msg("%s", error.text);
 }
 
 // The value of a pattern, by definition.

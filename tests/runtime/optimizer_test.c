@@ -97,7 +97,7 @@ static void create(struct hrt_state *state, struct hrt_optimizer *optimizer) {
     struct hrt_error error = {0};
     assert_true(hrt_state_create(state, &bigram_here, NULL, HRT_BY_ADAMW, &error));
     assert_true(hrt_optimizer_create(optimizer, &bigram_here, &error));
-    hrt_init_params(&bigram_here, state->values[HRT_PARAMETERS], 1);
+    hrt_init_params(TEST_BUFFER(&bigram_here, state->values[HRT_PARAMETERS]), 1);
 }
 
 static void draw_gradients(const struct hrt_state *state, const char *name) {

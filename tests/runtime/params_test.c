@@ -68,7 +68,7 @@ static struct hrt_placement bigram_here = {.program = &bigram};
 static float *initialized(uint64_t seed) {
     float *params = calloc((size_t)bigram.param_elements, sizeof *params);
     assert_non_null(params);
-    hrt_init_params(&bigram_here, params, seed);
+    hrt_init_params(TEST_BUFFER(&bigram_here, params), seed);
     return params;
 }
 
@@ -77,7 +77,7 @@ static void constants_and_rope_tables_are_filled_in(void **state) {
     float *params = initialized(1), rope[16 * 4];
     for (int i = 0; i < 256; i++) assert_true(params[bigram.param[1].offset + i] == 1);
     for (int i = 0; i < 4 * 256; i++) assert_true(params[bigram.set[0].offset + i] == 0);
-    hk_rope_table_f32(rope, 16, 4, (struct hk_rope_rule){.theta = 10000});
+    hk_rope_table_f32(rope, 0, 16, 4, (struct hk_rope_rule){.theta = 10000});
     assert_memory_equal(params + bigram.param[2].offset, rope, sizeof rope);
     free(params);
 }
@@ -131,7 +131,7 @@ static void padding_stays_zero(void **state) {
     const struct hrt_program program = {.precision = HRT_FP32, .params = 1, .param = &param};
     float params[2 * 64 * 3] = {0};
     const struct hrt_placement here = {.program = &program};
-    hrt_init_params(&here, params, 1);
+    hrt_init_params(TEST_BUFFER(&here, params), 1);
     for (int row = 0; row < 3; row++) {
         for (int column = 0; column < 128; column++) {
             const float value = params[column / 64 * 192 + row * 64 + column % 64];

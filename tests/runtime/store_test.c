@@ -87,8 +87,8 @@ static void what_is_saved_is_loaded(void **state) {
     float saved[ELEMENTS] = {0}, loaded[ELEMENTS] = {0};
     struct hrt_error error = {0};
     fill(&single, saved);
-    assert_true(hrt_store_save(&single_here, saved, "a.st", &error));
-    assert_true(hrt_store_restore(&single_here, loaded, "a.st", NULL, &error));
+    assert_true(hrt_store_save(TEST_BUFFER(&single_here, saved), "a.st", &error));
+    assert_true(hrt_store_restore(TEST_BUFFER(&single_here, loaded), "a.st", NULL, &error));
     assert_memory_equal(saved, loaded, sizeof saved);
 }
 
@@ -98,11 +98,11 @@ static void precisions_convert(void **state) {
     float rounded[ELEMENTS] = {0};
     struct hrt_error error = {0};
     fill(&twice, saved);
-    assert_true(hrt_store_save(&twice_here, saved, "b.st", &error));
-    assert_true(hrt_store_restore(&single_here, rounded, "b.st", NULL, &error));
+    assert_true(hrt_store_save(TEST_BUFFER(&twice_here, saved), "b.st", &error));
+    assert_true(hrt_store_restore(TEST_BUFFER(&single_here, rounded), "b.st", NULL, &error));
     for (int i = 0; i < ELEMENTS; i++) assert_true(rounded[i] == (float)saved[i]);
-    assert_true(hrt_store_save(&single_here, rounded, "c.st", &error));
-    assert_true(hrt_store_restore(&twice_here, loaded, "c.st", NULL, &error));
+    assert_true(hrt_store_save(TEST_BUFFER(&single_here, rounded), "c.st", &error));
+    assert_true(hrt_store_restore(TEST_BUFFER(&twice_here, loaded), "c.st", NULL, &error));
     for (int i = 0; i < ELEMENTS; i++) assert_true(loaded[i] == (double)rounded[i]);
 }
 
@@ -135,10 +135,10 @@ static void half_precisions_are_read(void **state) {
     struct hrt_error error = {0};
     struct hrt_store_doubts doubts;
     write_16("F16", "two", f16, sizeof f16);
-    assert_true(hrt_store_restore(&single_here, loaded, "x.st", &doubts, &error));
+    assert_true(hrt_store_restore(TEST_BUFFER(&single_here, loaded), "x.st", &doubts, &error));
     for (int i = 0; i < 7; i++) assert_true(loaded[i] == halves[i]);
     write_16("BF16", "two", bf16, sizeof bf16);
-    assert_true(hrt_store_restore(&single_here, loaded, "x.st", &doubts, &error));
+    assert_true(hrt_store_restore(TEST_BUFFER(&single_here, loaded), "x.st", &doubts, &error));
     for (int i = 0; i < 5; i++) assert_true(loaded[i] == brains[i]);
     assert_string_equal(doubts.model, "");
     assert_string_equal(doubts.values, "");
@@ -151,7 +151,7 @@ static void what_is_odd_is_told(void **state) {
     struct hrt_error error = {0};
     struct hrt_store_doubts doubts;
     write_16("F16", "another", odd, sizeof odd);
-    assert_true(hrt_store_restore(&single_here, loaded, "x.st", &doubts, &error));
+    assert_true(hrt_store_restore(TEST_BUFFER(&single_here, loaded), "x.st", &doubts, &error));
     assert_string_equal(doubts.model, "'x.st' was saved by the model 'another', and this is 'two'");
     assert_string_equal(doubts.values, "'x.st': tensor 'w' has values that are not finite (nan)");
     assert_true(isnan(loaded[1]) && loaded[2] == -INFINITY);
@@ -171,9 +171,9 @@ static void a_save_keeps_links_and_rights(void **state) {
     fill(&single, saved);
     mkdir("far", 0700);
     assert_int_equal(symlink("far/real.st", "link.st"), 0); // The file is not there yet.
-    assert_true(hrt_store_save(&single_here, saved, "link.st", &error));
+    assert_true(hrt_store_save(TEST_BUFFER(&single_here, saved), "link.st", &error));
     assert_int_equal(chmod("far/real.st", 0600), 0);
-    assert_true(hrt_store_save(&single_here, saved, "link.st", &error));
+    assert_true(hrt_store_save(TEST_BUFFER(&single_here, saved), "link.st", &error));
     assert_int_equal(lstat("link.st", &link), 0);
     assert_true(S_ISLNK(link.st_mode));
     assert_int_equal(mode_of("far/real.st"), 0600);
@@ -187,10 +187,10 @@ static void one_temporary_file(void **state) {
     const int fd = open("t.st.hecate-partial", O_WRONLY | O_CREAT, 0600);
     assert_int_equal(ftruncate(fd, 1 << 20), 0);
     assert_int_equal(flock(fd, LOCK_EX), 0);
-    test_expect_error(hrt_store_save(&single_here, saved, "t.st", &error), &error, HRT_EXIT_FAILED,
-                      "cannot write 't.st': another run is writing it");
+    test_expect_error(hrt_store_save(TEST_BUFFER(&single_here, saved), "t.st", &error), &error,
+                      HRT_EXIT_FAILED, "cannot write 't.st': another run is writing it");
     close(fd);
-    assert_true(hrt_store_save(&single_here, saved, "t.st", &error));
+    assert_true(hrt_store_save(TEST_BUFFER(&single_here, saved), "t.st", &error));
     assert_int_equal(access("t.st.hecate-partial", F_OK), -1);
 }
 
@@ -202,7 +202,7 @@ static void the_file_is_as_the_format_says(void **state) {
     uint64_t length;
     size_t bytes;
     fill(&single, saved);
-    assert_true(hrt_store_save(&single_here, saved, "a.st", &error));
+    assert_true(hrt_store_save(TEST_BUFFER(&single_here, saved), "a.st", &error));
     char *file = test_read("a.st", &bytes);
     memcpy(&length, file, sizeof length);
     assert_int_equal((8 + length) % 64, 0);
@@ -237,8 +237,8 @@ static void expect_refusal(const char *text) {
     float buffer[ELEMENTS] = {0};
     const float zeros[ELEMENTS] = {0};
     struct hrt_error error = {0};
-    test_expect_error(hrt_store_restore(&single_here, buffer, "x.st", NULL, &error), &error,
-                      HRT_EXIT_FAILED, text);
+    test_expect_error(hrt_store_restore(TEST_BUFFER(&single_here, buffer), "x.st", NULL, &error),
+                      &error, HRT_EXIT_FAILED, text);
     assert_memory_equal(buffer, zeros, sizeof buffer);
 }
 
@@ -321,21 +321,22 @@ static void a_failed_save_leaves_the_old_file(void **state) {
     (void)state;
     float saved[ELEMENTS] = {0};
     struct hrt_error error = {0};
-    test_expect_error(hrt_store_save(&single_here, saved, "no/such.st", &error), &error,
-                      HRT_EXIT_FAILED, "cannot write 'no/such.st': No such file or directory");
+    test_expect_error(hrt_store_save(TEST_BUFFER(&single_here, saved), "no/such.st", &error),
+                      &error, HRT_EXIT_FAILED,
+                      "cannot write 'no/such.st': No such file or directory");
     test_expect_error(hrt_store_check_writable("no/such.st", &error), &error, HRT_EXIT_FAILED,
                       "cannot write 'no/such.st': No such file or directory");
     mkdir("folder", 0700);
     test_expect_error(hrt_store_check_writable("folder", &error), &error, HRT_EXIT_FAILED,
                       "cannot write 'folder': Is a directory");
-    test_expect_error(hrt_store_save(&single_here, saved, "folder", &error), &error,
+    test_expect_error(hrt_store_save(TEST_BUFFER(&single_here, saved), "folder", &error), &error,
                       HRT_EXIT_FAILED, "cannot write 'folder': Is a directory");
     assert_int_equal(rmdir("folder"), 0); // Nothing was left in it, nor put in its place,
     test_expect_error(hrt_store_check_writable("/dev/full", &error), &error, HRT_EXIT_FAILED,
                       "cannot write '/dev/full': it is not a regular file");
     assert_int_equal(mkfifo("pipe", 0600), 0);
-    test_expect_error(hrt_store_save(&single_here, saved, "pipe", &error), &error, HRT_EXIT_FAILED,
-                      "cannot write 'pipe': it is not a regular file");
+    test_expect_error(hrt_store_save(TEST_BUFFER(&single_here, saved), "pipe", &error), &error,
+                      HRT_EXIT_FAILED, "cannot write 'pipe': it is not a regular file");
     glob_t beside; // nor left beside it.
     assert_int_equal(glob("folder*", 0, NULL, &beside), GLOB_NOMATCH);
     assert_true(hrt_store_check_writable("fresh.st", &error));

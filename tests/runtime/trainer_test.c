@@ -51,7 +51,7 @@ static void open_masked(struct fixture *f, int64_t tokens, double mask_rate) {
     hrt_comm_open_self(&f->comm);
     assert_true(hrt_data_open(&f->data, &request, &error));
     assert_true(hrt_state_create(&f->state, &bigram_here, NULL, HRT_BY_ADAMW, &error));
-    hrt_init_params(&bigram_here, f->state.values[HRT_PARAMETERS], 1);
+    hrt_init_params(TEST_BUFFER(&bigram_here, f->state.values[HRT_PARAMETERS]), 1);
     assert_true(create(f, &error));
 }
 

@@ -20,6 +20,9 @@
 // The bigram model of support/bigram.c; `bigram` is what the test was linked with.
 extern const struct hrt_program bigram;
 
+// Values that the host may touch, laid out by a placement.
+#define TEST_BUFFER(placed, at) (&(const struct hrt_buffer){.placement = (placed), .values = (at)})
+
 // Enters a fresh directory below /tmp, or comes back and removes it; cmocka's group fixtures.
 int test_enter_directory(void **state);
 int test_leave_directory(void **state);

@@ -1,0 +1,176 @@
+// Cuts tensors, and copies their slices from and to a device.
+#include "runtime/params/slice.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum {
+    STAGING = 64 << 20,
+    SLICE = 8 << 20, // Bytes at most: several are under way at a time.
+    ALIGNMENT = 64,
+    COLUMNS = 64,
+};
+
+static size_t aligned(size_t bytes) {
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+size_t hrt_params_staging_bytes(const struct hrt_program *program) {
+    const int64_t all = program->param_elements * hrt_element_bytes(program->precision);
+    return all < STAGING ? aligned((size_t)all) : STAGING;
+}
+
+static int64_t element_of(const struct hrt_buffer *buffer) {
+    return hrt_element_bytes(buffer->placement->program->precision);
+}
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+// ---- cutting
+
+// Elements of a slice at most.
+static int64_t most_of(const struct hrt_buffer *buffer, int64_t size) {
+    if (!buffer->staging) return size;
+    return least(size, least(SLICE, (int64_t)buffer->staging->bytes) / element_of(buffer));
+}
+
+// Columns of a slice of a matrix with so many rows and columns.
+static int64_t columns_of(int64_t most, int64_t rows, int64_t columns) {
+    int64_t some = COLUMNS;
+    if (rows * columns <= most) return columns;
+    while (some > 1 && some * rows > most) some /= 2;
+    return some == COLUMNS ? most / rows / COLUMNS * COLUMNS : some;
+}
+
+// Elements of a slice in order: whole rows, and a multiple of four, where they fit.
+static int64_t elements_of(int64_t most, const struct hrt_param *param) {
+    const int64_t unit = 4 * param->columns <= most ? 4 * param->columns : 4;
+    if (hrt_param_size(param) <= most) return most;
+    return most / unit * unit;
+}
+
+bool hrt_params_slice_next(const struct hrt_buffer *buffer, struct hrt_slice *slice) {
+    const struct hrt_param *param = slice->tensor.param;
+    const int64_t size = hrt_param_size(param), most = most_of(buffer, size);
+    const int64_t end = slice->columns ? slice->columns : size;
+    slice->at = NULL;
+    slice->staged = buffer->staging;
+    slice->first += slice->run;
+    slice->run = 0;
+    if (slice->first >= end) return false;
+    assert(!buffer->staging || param->layout == HRT_ROWS);
+    slice->runs = slice->columns ? size / slice->columns : 1;
+    const int64_t run =
+        slice->columns ? columns_of(most, slice->runs, slice->columns) : elements_of(most, param);
+    slice->run = least(run, end - slice->first);
+    slice->pitch = slice->columns ? slice->columns : slice->run;
+    return true;
+}
+
+// ---- here and there
+
+static size_t staged_bytes(const struct hrt_buffer *buffer, const struct hrt_slice *slice) {
+    return (size_t)(slice->runs * slice->run * element_of(buffer));
+}
+
+bool hrt_params_slice_room(const struct hrt_buffer *buffer, struct hrt_slice *slice) {
+    struct hrt_staging *staging = buffer->staging;
+    if (!staging) return (slice->at = buffer->values);
+    const size_t bytes = aligned(staged_bytes(buffer, slice));
+    if (bytes > staging->bytes - staging->used) return false;
+    slice->at = (char *)staging->base + staging->used;
+    staging->used += bytes;
+    return true;
+}
+
+// Runs that follow each other are one copy.
+static void copy(const struct hrt_buffer *buffer, const struct hrt_slice *slice, bool put) {
+    const int64_t element = element_of(buffer), offset = slice->tensor.offset + slice->first;
+    const bool together = slice->run == slice->pitch;
+    const int64_t run = together ? slice->run * slice->runs : slice->run;
+    char *here = slice->at, *there = (char *)buffer->values + offset * element;
+    for (int64_t i = 0; i < (together ? 1 : slice->runs); i++) {
+        hrt_device_fetch(buffer->staging->device, put ? there : here, put ? here : there,
+                         (size_t)(run * element));
+        here += run * element;
+        there += slice->pitch * element;
+    }
+}
+
+void hrt_params_slice_put(const struct hrt_buffer *buffer, const struct hrt_slice *slice) {
+    if (buffer->staging) copy(buffer, slice, true);
+}
+
+void hrt_params_staging_reset(const struct hrt_buffer *buffer) {
+    if (!buffer->staging) return;
+    hrt_device_join(buffer->staging->device, HRT_WHY_VALUES);
+    buffer->staging->used = 0;
+}
+
+static void take_room(const struct hrt_buffer *buffer, struct hrt_slice *slice) {
+    if (hrt_params_slice_room(buffer, slice)) return;
+    hrt_params_staging_reset(buffer);
+    const bool fits = hrt_params_slice_room(buffer, slice);
+    assert(fits), (void)fits;
+}
+
+void hrt_params_slice_bring(const struct hrt_buffer *buffer, struct hrt_slice *slice) {
+    hrt_params_staging_reset(buffer);
+    take_room(buffer, slice);
+    if (!buffer->staging) return;
+    copy(buffer, slice, false);
+    hrt_device_join(buffer->staging->device, HRT_WHY_VALUES);
+}
+
+bool hrt_params_slice_fill(const struct hrt_buffer *buffer, struct hrt_slice *slice) {
+    if (slice->at) hrt_params_slice_put(buffer, slice);
+    if (!hrt_params_slice_next(buffer, slice)) return false;
+    take_room(buffer, slice);
+    return true;
+}
+
+bool hrt_params_slice_visit(const struct hrt_buffer *buffer, struct hrt_slice *slice) {
+    if (!hrt_params_slice_next(buffer, slice)) return false;
+    hrt_params_slice_bring(buffer, slice);
+    return true;
+}
+
+// ---- elements
+
+static char *staged_at(const struct hrt_slice *slice, int64_t first, int64_t count,
+                       int64_t element) {
+    const int64_t run = (first - slice->first) / slice->pitch;
+    const int64_t behind = (first - slice->first) % slice->pitch;
+    assert(first >= slice->first && run < slice->runs &&
+           (behind + count <= slice->run || slice->run == slice->pitch));
+    (void)count;
+    return (char *)slice->at + (run * slice->run + behind) * element;
+}
+
+void hrt_params_slice_read(const struct hrt_program *program, const struct hrt_slice *slice,
+                           int64_t first, int64_t count, void *elements) {
+    const int64_t element = hrt_element_bytes(program->precision);
+    if (slice->staged)
+        memcpy(elements, staged_at(slice, first, count, element), (size_t)(count * element));
+    else
+        hrt_tensor_read(program, slice->at, &slice->tensor, first, count, elements);
+}
+
+void hrt_params_slice_write(const struct hrt_program *program, const struct hrt_slice *slice,
+                            int64_t first, int64_t count, const void *elements) {
+    const int64_t element = hrt_element_bytes(program->precision);
+    if (slice->staged)
+        memcpy(staged_at(slice, first, count, element), elements, (size_t)(count * element));
+    else
+        hrt_tensor_write(program, slice->at, &slice->tensor, first, count, elements);
+}
+
+void *hrt_params_slice_bytes(const struct hrt_program *program, const struct hrt_slice *slice,
+                             size_t *bytes) {
+    const int64_t element = hrt_element_bytes(program->precision);
+    const int64_t count = slice->staged ? slice->runs * slice->run : slice->tensor.param->elements;
+    *bytes = (size_t)(count * element);
+    return (char *)slice->at + (slice->staged ? 0 : slice->tensor.offset * element);
+}
