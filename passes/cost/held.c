@@ -106,6 +106,8 @@ struct hec_held_bytes hec_held_bytes(struct hec_arena *arena, MlirOperation modu
     for (int i = 0; i < held.params; i++) any = any || held.param[i].copied;
     if (!any) return (struct hec_held_bytes){0};
     outside.sets = 0;
+    if (hec_target_of(module)->page_bytes)
+        outside.states = false; // Pages of states are not shared.
     for (int i = 0; i < held.sets; i++) {
         set[i] = held.set[i];
         set[i].owner = NULL; // One rank has all.
