@@ -91,7 +91,7 @@ static void experts_take_counts_plans_and_lists(void **state) {
                                       .chunk = 1 << 20,
                                       .width = 1,
                                       .tokens = TOKENS});
-    expect_mib("a set whose experts move", since, 56, 61);
+    expect_mib("a set whose experts move", since, 66, 71);
     const struct hrt_experts_bytes bytes = hrt_ranks_moving_bytes(&m.program);
     print_message(
         "of these, counts of rows: %.2f MiB; besides, rows and runs of them: %.2f and %.2f MiB\n",
