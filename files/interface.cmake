@@ -5,7 +5,7 @@ file(GLOB_RECURSE interface_headers CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/files/*.h ${PROJECT_SOURCE_DIR}/kernels/*.h ${PROJECT_SOURCE_DIR}/kernels/*.def
   ${PROJECT_SOURCE_DIR}/runtime/*.h ${PROJECT_SOURCE_DIR}/runtime/*.def)
 set(HECATE_GENERATED ${PROJECT_BINARY_DIR}/include/hecate)
-set(HECATE_LAUNCHERS ${HECATE_GENERATED}/kernels/launchers.h) # By kernels/CMakeLists.txt.
+set(HECATE_LAUNCHERS ${HECATE_GENERATED}/kernels/launchers.h) # By kernels/cuda/launchers.cmake.
 list(APPEND interface_headers ${HECATE_LAUNCHERS})
 set(interface ${PROJECT_BINARY_DIR}/generated/files/interface.h)
 set(interface_list ${PROJECT_BINARY_DIR}/generated/files/interface.list)

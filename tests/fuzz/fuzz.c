@@ -9,6 +9,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "runtime/device/device.h"
+
+// Readers pass slices of the host's memory; a device would bring all kernels along.
+void hrt_device_fetch(struct hrt_device *device, void *to, const void *from, size_t bytes) {
+    (void)device, (void)to, (void)from, (void)bytes;
+    abort();
+}
+
+void hrt_device_join(struct hrt_device *device, enum hrt_why why) {
+    (void)device, (void)why;
+    abort();
+}
+
 _Noreturn void fuzz_broken(const char *promise) {
     dprintf(2, "broken promise: %s\n", promise);
     abort();
