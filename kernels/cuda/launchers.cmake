@@ -1,5 +1,5 @@
 # kernels/launchers.h: the declarations of what CUDA kernels define, for programs, the runtime and each other. Builds
-# without folder kernels/, such as those for fuzzing, have it, too: its text is part of the interface (files/interface.cmake).
+# without folder kernels/, such as those for fuzzing, have it, too: it is part of the interface (files/interface.cmake).
 # HECATE_CUDA_SOURCES: the files of kernels, below kernels/.
 file(GLOB HECATE_CUDA_SOURCES RELATIVE ${PROJECT_SOURCE_DIR}/kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*/*.cu)
 list(TRANSFORM HECATE_CUDA_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/kernels/ OUTPUT_VARIABLE launcher_sources)
