@@ -296,21 +296,18 @@ static void print_whose(const struct hec_target *target, int64_t ranks, FILE *ou
 static void print_items(MlirOperation module, const struct hec_memory *m, FILE *out) {
     const bool ranks = m->ranks > 1;
     const bool by_muon = hec_setting_is(module, HEC_KEY_train_optimizer, "muon");
-    const struct {
-        const char *what, *note;
-    } text[HEC_MEMORY_ITEMS] = {
-        [HEC_MEMORY_PARAMETERS] = {"parameters", ranks ? "on one rank, with its experts" : ""},
-        [HEC_MEMORY_COPIES] = {"rounded copies", "in bf16, that GEMMs read"},
-        [HEC_MEMORY_GRADIENTS] = {"gradients", "of what is trained"},
-        [HEC_MEMORY_STATES] = {"optimizer states",
-                               by_muon ? "momenta, and AdamW's two means" : "AdamW's two means"},
-        [HEC_MEMORY_ARENA] = {"arena", "saved values and temporaries of one microbatch"},
-        [HEC_MEMORY_REPLICAS] = {"replicas", "of other ranks' experts, below"},
-        [HEC_MEMORY_MUON] = {"Muon's scratch", "for one matrix at a time"},
-        [HEC_MEMORY_SCRATCH] = {"scratch", "of kernels"},
+    const char *const note[HEC_MEMORY_ITEMS] = {
+        [HEC_MEMORY_PARAMETERS] = ranks ? "on one rank, with its experts" : "",
+        [HEC_MEMORY_COPIES] = "in bf16, that GEMMs read",
+        [HEC_MEMORY_GRADIENTS] = "of what is trained",
+        [HEC_MEMORY_STATES] = by_muon ? "momenta, and AdamW's two means" : "AdamW's two means",
+        [HEC_MEMORY_ARENA] = "saved values and temporaries of one microbatch",
+        [HEC_MEMORY_REPLICAS] = "of other ranks' experts, below",
+        [HEC_MEMORY_MUON] = "for one matrix at a time",
+        [HEC_MEMORY_SCRATCH] = "of kernels",
     };
     for (int i = 0; i < HEC_MEMORY_ITEMS; i++) {
-        if (m->item[i]) print_line(text[i].what, m->item[i], text[i].note, out);
+        if (m->item[i]) print_line(hec_memory_names[i].text, m->item[i], note[i], out);
     }
     print_line("together", m->all,
                ranks ? "and what is under way between ranks: see the program's info" : "", out);
@@ -328,7 +325,7 @@ bool hec_explain_memory(MlirOperation module, FILE *out) {
         if (memory.host) print_line("of the host", memory.host, "for the optimizer's states", out);
         explain_device(module, &memory, out);
         explain_ideal(&memory, out);
-        hec_explain_replicas(module, out);
+        hec_explain_replicas(module, &memory, out);
         explain_parameters(&p, whole, out);
         explain_arena(&p, out);
     }

@@ -2,6 +2,7 @@
 // beside those under expert parallelism.
 #include "passes/base/movement.h"
 #include "passes/cost/explain.h"
+#include "passes/cost/memory.h"
 #include "passes/cost/setup.h"
 #include "passes/pipeline.h"
 #include "runtime/plan/slots.h"
@@ -13,10 +14,19 @@ struct column {
     double dense, owned, params, grads, staging;
 };
 
-static struct column column_of(const struct hec_costs *costs, const struct hpl_policy *policy,
-                               int64_t slots, bool rematerialize) {
-    struct column c = {.dense = (double)costs->dense_bytes,
-                       .owned = (double)hec_owned_bytes(costs, policy->calibrates)};
+// The parts that the rank owns: `all` are its items.
+static struct column own_of(const struct hec_memory *memory, const int64_t all[HEC_MEMORY_HELD]) {
+    struct column c = {0};
+    for (int i = 0; i < HEC_MEMORY_HELD; i++) {
+        c.dense += (double)memory->outside[i];
+        c.owned += (double)(all[i] - memory->outside[i]);
+    }
+    return c;
+}
+
+static struct column column_of(const struct hec_memory *memory, const struct hec_costs *costs,
+                               const struct hpl_policy *policy, int64_t slots, bool rematerialize) {
+    struct column c = own_of(memory, memory->item);
     for (int i = 0; i < costs->count; i++) {
         const struct hpl_slots taken =
             hec_slots_of(costs, &costs->set[i], policy, slots, rematerialize);
@@ -45,14 +55,14 @@ static bool read(MlirOperation module, struct hpl_movement *m, struct hec_costs 
     return *policy && hec_costs_of(module, costs);
 }
 
-void hec_explain_replicas(MlirOperation module, FILE *out) {
+void hec_explain_replicas(MlirOperation module, const struct hec_memory *memory, FILE *out) {
     struct hpl_movement m;
     struct hec_costs costs;
     const struct hpl_policy *policy;
     if (!read(module, &m, &costs, &policy)) return;
-    const struct column c[COLUMNS] = {column_of(&costs, hpl_policy_find("ep"), 0, false),
-                                      column_of(&costs, policy, m.slots, false),
-                                      column_of(&costs, policy, m.slots, true)};
+    const struct column c[COLUMNS] = {own_of(memory, memory->ep),
+                                      column_of(memory, &costs, policy, m.slots, false),
+                                      column_of(memory, &costs, policy, m.slots, true)};
     fprintf(out, "\nparameters, gradients and states of a device, %s with m = %" PRId64 ":\n",
             m.policy, m.slots);
     fprintf(out, "  %-46s %15s %15s %15s\n", "", "ep", "kept", "re-materialized");

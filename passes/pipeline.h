@@ -73,7 +73,8 @@ bool hec_explain_memory(MlirOperation module, FILE *out);
 // ---- explain_replicas.c
 
 // Prints the memory of a device when experts move, beside expert parallelism; nothing where they stay.
-void hec_explain_replicas(MlirOperation module, FILE *out);
+struct hec_memory; // passes/cost/memory.h
+void hec_explain_replicas(MlirOperation module, const struct hec_memory *memory, FILE *out);
 
 // ---- explain_plan.c, explain_comm.c
 

@@ -77,6 +77,7 @@ def geometric(ratios):
 
 
 def states(result):
-    """Bytes of parameters, gradients and optimizer states on a device, replicas included; not what backward keeps."""
-    memory = result["memory"]
+    """The paper's count, in bytes: parameters, gradients and optimizer states of a device, replicas as the policy's
+    authors hold them, without saved values and temporaries."""
+    memory = result["paper_memory"]
     return memory["experts"] + memory["replicas"] + memory["rest"]

@@ -51,7 +51,7 @@ def compose(page):
     page.section("Where the time goes", "Simulated", "The critical path: from the step's end back along what was waited for, at each moment a device's "
                  "own work or a transfer. *gather* and *reduce*: parameters and gradients of experts; *dense*: sums of what all devices have.")
     page.breakdown()
-    page.section("Memory", "Counted by the compiler", "The paper: +64 % for FSSDP, +11.6 % re-materialized.")
+    page.section("Memory", "Counted as the paper counts", "Without temporaries. The paper: +64 % for FSSDP, +11.6 % re-materialized.")
     page.memory()
     page.section("Ablations", "Simulated")
     page.ablations()

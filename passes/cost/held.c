@@ -30,13 +30,15 @@ static struct hpl_held_param param_of(MlirOperation param, int32_t set) {
     };
 }
 
-// First owners: those that shard has chosen, or consecutive experts. NULL: every rank has all.
-static const int32_t *owners_of(struct hec_arena *arena, MlirOperation module, MlirOperation set) {
+// First owners: those that shard has chosen, or `even`: consecutive experts. NULL: every rank has all.
+static const int32_t *owners_of(struct hec_arena *arena, MlirOperation module, MlirOperation set,
+                                bool even) {
     if (!hec_set_owned(set)) return NULL;
     const int64_t experts = hec_set_experts(set);
     const int64_t chunks = at_least_one(hec_set_layers(set)) * experts;
     const MlirAttribute chosen = mlirOperationGetAttributeByName(set, HEC_STR("owner"));
-    const bool table = !mlirAttributeIsNull(chosen) && mlirAttributeIsADenseI32Array(chosen);
+    const bool table =
+        !even && !mlirAttributeIsNull(chosen) && mlirAttributeIsADenseI32Array(chosen);
     int32_t *owner = hec_arena_alloc(arena, (size_t)chunks, sizeof *owner);
     for (int64_t i = 0; i < chunks; i++)
         owner[i] = table ? mlirDenseI32ArrayGetElement(chosen, (intptr_t)i)
@@ -44,13 +46,13 @@ static const int32_t *owners_of(struct hec_arena *arena, MlirOperation module, M
     return owner;
 }
 
-static struct hpl_held_set set_of(struct hec_arena *arena, MlirOperation module,
-                                  MlirOperation set) {
+static struct hpl_held_set set_of(struct hec_arena *arena, MlirOperation module, MlirOperation set,
+                                  bool even) {
     return (struct hpl_held_set){
         .offset = hec_set_offset(set),
         .chunk_elements = hec_set_chunk_elements(set),
         .chunks = at_least_one(hec_set_layers(set)) * hec_set_experts(set),
-        .owner = owners_of(arena, module, set),
+        .owner = owners_of(arena, module, set, even),
     };
 }
 
@@ -61,7 +63,7 @@ static int32_t number_of(const struct hec_ops *sets, MlirOperation set) {
     return -1;
 }
 
-static struct hpl_held held_of(struct hec_arena *arena, MlirOperation module) {
+static struct hpl_held held_of(struct hec_arena *arena, MlirOperation module, bool even) {
     struct hec_ops ops = hec_ops_in(hec_module_body(module));
     struct hec_ops sets = {.op = hec_arena_alloc(arena, (size_t)ops.count + 1, sizeof *sets.op)};
     struct hpl_held_param *param = hec_arena_alloc(arena, (size_t)ops.count + 1, sizeof *param);
@@ -72,10 +74,10 @@ static struct hpl_held held_of(struct hec_arena *arena, MlirOperation module) {
     if (hec_module_has_world(module)) held.ranks = (int32_t)hec_module_world(module);
     held.states = hec_shares_states(module);
     held.shard = hec_shards_dense(module);
-    held.moves = hec_movement_read(module, &movement) && movement.reshard_every > 0;
+    held.moves = !even && hec_movement_read(module, &movement) && movement.reshard_every > 0;
     for (int i = 0; i < ops.count; i++) {
         if (!hec_op_is(ops.op[i], HEC_OP_set)) continue;
-        set[held.sets++] = set_of(arena, module, ops.op[i]);
+        set[held.sets++] = set_of(arena, module, ops.op[i], even);
         sets.op[sets.count++] = ops.op[i];
     }
     for (int i = 0; i < ops.count; i++) {
@@ -99,7 +101,8 @@ static int64_t bytes_of(struct hec_arena *arena, MlirOperation module, const str
 
 struct hec_held_bytes hec_held_bytes(struct hec_arena *arena, MlirOperation module,
                                      enum hpl_buffer buffer) {
-    const struct hpl_held held = held_of(arena, module);
+    const struct hpl_held held = held_of(arena, module, false);
+    const struct hpl_held ep = held_of(arena, module, true);
     struct hpl_held outside = held, model = held;
     struct hpl_held_set *set = hec_arena_alloc(arena, (size_t)held.sets + 1, sizeof *set);
     bool any = buffer != HPL_COPIES;
@@ -116,6 +119,7 @@ struct hec_held_bytes hec_held_bytes(struct hec_arena *arena, MlirOperation modu
     model.shard = model.states = false;
     struct hec_held_bytes bytes = {.all = bytes_of(arena, module, &held, buffer),
                                    .outside = hpl_held_bytes(&outside, buffer),
+                                   .ep = bytes_of(arena, module, &ep, buffer),
                                    .model = hpl_held_bytes(&model, buffer)};
     model.sets = 0;
     bytes.model_outside = hpl_held_bytes(&model, buffer);
@@ -124,7 +128,7 @@ struct hec_held_bytes hec_held_bytes(struct hec_arena *arena, MlirOperation modu
 
 int64_t hec_held_element_bytes(MlirOperation module) {
     struct hec_arena arena = {0};
-    const int64_t bytes = held_of(&arena, module).element;
+    const int64_t bytes = held_of(&arena, module, false).element;
     hec_arena_free(&arena);
     return bytes;
 }

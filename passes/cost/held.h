@@ -9,7 +9,8 @@
 
 // Bytes of a buffer.
 struct hec_held_bytes {
-    int64_t all, outside;         // On the fullest rank, and the part of it outside of experts.
+    int64_t all, outside; // On the fullest rank, and the part of it outside of experts.
+    int64_t ep;           // As `all`, with the first owners of expert parallelism, for good.
     int64_t model, model_outside; // The same of the whole model, each element once.
 };
 

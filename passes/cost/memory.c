@@ -11,6 +11,17 @@
 
 enum { STATES = 2 }; // AdamW's two means; Muon has one, and AdamW's for the rest.
 
+const struct hec_memory_name hec_memory_names[HEC_MEMORY_ITEMS] = {
+    [HEC_MEMORY_PARAMETERS] = {"parameters", "parameters"},
+    [HEC_MEMORY_COPIES] = {"copies", "rounded copies"},
+    [HEC_MEMORY_GRADIENTS] = {"gradients", "gradients"},
+    [HEC_MEMORY_STATES] = {"states", "optimizer states"},
+    [HEC_MEMORY_ARENA] = {"arena", "arena"},
+    [HEC_MEMORY_REPLICAS] = {"replicas", "replicas"},
+    [HEC_MEMORY_MUON] = {"muon", "Muon's scratch"},
+    [HEC_MEMORY_SCRATCH] = {"scratch", "scratch"},
+};
+
 static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
@@ -41,6 +52,7 @@ static void find_held(MlirOperation module, struct hec_memory *m) {
         const int64_t times = i == HEC_MEMORY_STATES ? STATES : 1;
         m->item[i] = times * held.all;
         m->outside[i] = times * held.outside;
+        m->ep[i] = times * held.ep;
         m->model[i] = times * held.model;
         m->model_outside[i] = times * held.model_outside;
     }
@@ -59,10 +71,12 @@ static int64_t replicas_of(MlirOperation module) {
 
 static void leave_to_host(struct hec_memory *m, enum hec_memory_item item) {
     m->host += m->item[item];
-    m->item[item] = m->outside[item] = m->model[item] = m->model_outside[item] = 0;
+    m->item[item] = m->outside[item] = m->ep[item] = 0;
+    m->model[item] = m->model_outside[item] = 0;
 }
 
-void hec_memory_of(MlirOperation module, struct hec_memory *m) {
+bool hec_memory_of(MlirOperation module, struct hec_memory *m) {
+    if (!hec_module_has_arena_bytes(module)) return false;
     *m = (struct hec_memory){
         .device = (int64_t)hec_setting_number(module, HEC_KEY_cluster_device_memory, 0),
         .ranks = hec_module_has_world(module) ? hec_module_world(module) : 1,
@@ -74,4 +88,5 @@ void hec_memory_of(MlirOperation module, struct hec_memory *m) {
     m->item[HEC_MEMORY_MUON] = muon_bytes(module);
     m->item[HEC_MEMORY_SCRATCH] = hec_target_of(module)->scratch_bytes;
     for (int i = 0; i < HEC_MEMORY_ITEMS; i++) m->all += m->item[i];
+    return true;
 }

@@ -18,10 +18,17 @@ enum hec_memory_item {
     HEC_MEMORY_ITEMS
 };
 
+// For programs, and for people.
+struct hec_memory_name {
+    const char *key, *text;
+};
+extern const struct hec_memory_name hec_memory_names[HEC_MEMORY_ITEMS];
+
 // In bytes, of the fullest rank.
 struct hec_memory {
     int64_t item[HEC_MEMORY_ITEMS];
     int64_t outside[HEC_MEMORY_HELD]; // The part of it outside of experts.
+    int64_t ep[HEC_MEMORY_HELD];      // The item under expert parallelism.
     // The same of the whole model, each element once.
     int64_t model[HEC_MEMORY_HELD], model_outside[HEC_MEMORY_HELD];
     int64_t all;    // The items together.
@@ -30,7 +37,7 @@ struct hec_memory {
     int64_t ranks;
 };
 
-// The module has been through place-buffers.
-void hec_memory_of(MlirOperation module, struct hec_memory *memory);
+// False: the module has not been through place-buffers.
+bool hec_memory_of(MlirOperation module, struct hec_memory *memory);
 
 #endif

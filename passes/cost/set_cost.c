@@ -116,31 +116,11 @@ static void find_set(MlirOperation module, const struct hec_machine *machine,
     cost->grad_bytes = elements * real;
     cost->chunk_bytes = rounded ? 2 * elements + plain * real : cost->grad_bytes;
     cost->owner_bytes = 4 * cost->grad_bytes + (rounded ? 2 * elements : 0);
-    cost->device_bytes =
-        cost->owner_bytes - (hec_states_on_host(module) ? 2 * cost->grad_bytes : 0);
     const double room = (double)(cost->wave_rows > 0 ? cost->wave_rows : 1);
     cost->row_forward_us = wave_us(machine, wave_of(site->waves)) / room;
     if (site->waves_back.ptr)
         cost->row_backward_us = wave_us(machine, wave_of(site->waves_back)) / room;
     find_windows(machine, site, cost);
-}
-
-// Sums the memory of parameters outside of experts, and of saved values.
-static void find_memory(MlirOperation module, struct hec_costs *costs) {
-    const bool rounded = is_rounded(module, HEC_STR(""));
-    const bool states = hec_shares_states(module);
-    const int64_t parts = states ? hec_module_world(module) : 1; // Ranks that share their states.
-    const int64_t moments = hec_states_on_host(module) ? 0 : 2;
-    HEC_EACH (op, hec_ops_in(hec_module_body(module))) {
-        if (hec_op_is(op, HEC_OP_slot)) {
-            const int64_t layers = hec_any_layers(op);
-            costs->saved_bytes += (layers > 0 ? layers : 1) * hec_type_bytes(hec_any_type(op));
-        } else if (hec_op_is(op, HEC_OP_param) && !hec_any_has_set(op)) {
-            const int64_t layers = hec_any_layers(op);
-            const int64_t bytes = (layers > 0 ? layers : 1) * hec_type_bytes(hec_any_type(op));
-            costs->dense_bytes += 2 * bytes + moments * bytes / parts + (rounded ? bytes / 2 : 0);
-        }
-    }
 }
 
 // Checks the numbers that every module for several ranks has; text may lack them.
@@ -223,6 +203,5 @@ bool hec_costs_of(MlirOperation module, struct hec_costs *costs) {
         if (!check_sizes(module, sites.site[i].set)) return false;
         find_set(module, &costs->machine, &sites.site[i], &costs->set[i]);
     }
-    find_memory(module, costs);
     return true;
 }

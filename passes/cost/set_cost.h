@@ -19,7 +19,6 @@ struct hec_set_cost {
     int64_t chunk_bytes;     // A chunk's parameters as replicas hold them.
     int64_t grad_bytes;      // A chunk's gradient.
     int64_t owner_bytes;     // A chunk on its owner: parameters, gradient, optimizer states.
-    int64_t device_bytes;    // The part of that in memory of the owner's device.
     double row_forward_us, row_backward_us; // Computing a row.
     // Computation besides experts: between the start of the layer's parameters and their await;
     // behind reduce; between the start of a re-materialization and its await.
@@ -50,8 +49,6 @@ struct hec_costs {
     struct hec_machine machine;
     int count;
     struct hec_set_cost set[HEC_SITES_MAX];
-    int64_t dense_bytes; // Parameters, gradients and states that every device has.
-    int64_t saved_bytes; // Kept from forward to backward: most of the arena.
 };
 
 // The layers of all sets together.

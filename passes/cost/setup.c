@@ -71,18 +71,6 @@ int64_t hec_replica_bytes(const struct hec_costs *costs, const struct hpl_policy
     return bytes;
 }
 
-int64_t hec_owned_bytes(const struct hec_costs *costs, bool spread) {
-    const int64_t devices = costs->machine.nodes * costs->machine.devices;
-    int64_t bytes = 0;
-    for (int i = 0; i < costs->count; i++) {
-        const struct hec_set_cost *c = &costs->set[i];
-        const int64_t layer = (c->experts + devices - 1) / devices * c->layers;
-        const int64_t all = (c->layers * c->experts + devices - 1) / devices;
-        bytes += (spread ? all : layer) * c->device_bytes;
-    }
-    return bytes;
-}
-
 // ---- owners
 
 // The owners that the module names, or those of a program without a table.

@@ -48,10 +48,8 @@ int64_t hec_setup_begin(const struct hec_setup *setup, int64_t iterations);
 struct hpl_slots hec_slots_of(const struct hec_costs *costs, const struct hec_set_cost *set,
                               const struct hpl_policy *policy, int64_t slots, bool rematerialize);
 
-// The bytes of replicas on one device, and of owned chunks on the fullest one, all sets together.
-// `spread`: over all layers; else each layer is divided for itself, as under expert parallelism.
+// The bytes of replicas on one device, all sets together.
 int64_t hec_replica_bytes(const struct hec_costs *costs, const struct hpl_policy *policy,
                           int64_t slots, bool rematerialize);
-int64_t hec_owned_bytes(const struct hec_costs *costs, bool spread);
 
 #endif

@@ -10,32 +10,6 @@
 #include "passes/cost/memory.h"
 #include "passes/cost/recorded.h"
 
-// ---- memory
-
-// Copies that stay have all that an owner has.
-static int64_t copies_bytes(const struct hec_costs *c, const struct hpl_policy *policy,
-                            int64_t slots) {
-    int64_t bytes = 0;
-    if (policy->replicas == HPL_REPLICAS_NONE) return 0;
-    for (int i = 0; i < c->count; i++) bytes += slots * c->set[i].layers * c->set[i].device_bytes;
-    return bytes;
-}
-
-struct hec_device_bytes hec_estimate_bytes(const struct hec_setup *s) {
-    const struct hec_costs *c = &s->costs;
-    const struct hpl_movement *m = &s->movement;
-    struct hec_device_bytes b = {.all = c->dense_bytes + c->saved_bytes};
-    if (!c->count) return b;
-    b.owned = hec_owned_bytes(c, s->policy->calibrates);
-    b.replicas = s->policy->collective == HPL_COLLECTIVE_EXCHANGE
-                     ? copies_bytes(c, s->policy, m->slots)
-                     : hec_replica_bytes(c, s->policy, m->slots, m->rematerialize);
-    for (int i = 0; i < c->count && hpl_gathers_all(s->policy); i++) // The next layer's, too.
-        b.replicas += hec_slots_of(c, &c->set[i], s->policy, m->slots, true).params;
-    b.all += b.owned + b.replicas;
-    return b;
-}
-
 // ---- time
 
 // Steps of many iterations say as much in fewer: the first one, which has no forecast, and one more do.
@@ -138,7 +112,8 @@ static bool score_of(MlirOperation module, const struct hec_estimate_request *re
     if (!hec_estimate(request, arena, &e)) return false;
     const double devices = (double)(costs->machine.nodes * costs->machine.devices);
     struct hec_memory memory;
-    hec_memory_of(module, &memory);
+    if (!hec_memory_of(module, &memory))
+        return hec_ir_error(module, "has no homes: place-buffers did not run");
     *score = (struct hec_step_score){
         .speed = hec_speed_of(module, &costs->machine, e.us),
         .bytes = (double)memory.all,

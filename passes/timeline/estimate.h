@@ -44,13 +44,6 @@ struct hec_speed_text {
 };
 struct hec_speed_text hec_speed_text(const struct hec_speed *speed);
 
-// Bytes that a device must remember.
-struct hec_device_bytes {
-    int64_t owned, replicas; // Experts of its own, with their states; those of others.
-    int64_t all;             // These, the dense part, and values kept for backward.
-};
-struct hec_device_bytes hec_estimate_bytes(const struct hec_setup *setup);
-
 // An estimate of a placed module in a few numbers, for comparing it with others.
 struct hec_step_score {
     struct hec_speed speed;

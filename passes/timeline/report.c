@@ -3,6 +3,7 @@
 
 #include "ir/core/setting.h"
 #include "passes/cost/explain.h"
+#include "passes/cost/memory.h"
 #include "passes/cost/recorded.h"
 #include "passes/timeline/estimate.h"
 #include "passes/timeline/report.h"
@@ -106,20 +107,22 @@ static void print_links(const struct report *r, double us) {
 }
 
 static void print_memory(const struct report *r) {
-    const struct hec_costs *c = &r->setup->costs;
-    if (!c->count) return; // --explain=memory says more.
-    const struct hec_device_bytes b = hec_estimate_bytes(r->setup);
-    fprintf(
-        r->out,
-        "\nMemory of a device: %s; experts %s, replicas %s, the rest %s, kept for backward %s\n",
-        hec_text_bytes((double)b.all).text, hec_text_bytes((double)b.owned).text,
-        hec_text_bytes((double)b.replicas).text, hec_text_bytes((double)c->dense_bytes).text,
-        hec_text_bytes((double)c->saved_bytes).text);
+    struct hec_memory m;
+    if (!hec_memory_of(r->module, &m)) return;
+    fprintf(r->out, "\nMemory of a device: %s", hec_text_bytes((double)m.all).text);
+    if (m.device) fprintf(r->out, " of %s", hec_text_bytes((double)m.device).text);
+    for (int i = 0, printed = 0; i < HEC_MEMORY_ITEMS; i++) {
+        if (!m.item[i]) continue;
+        fprintf(r->out, "%s%s %s", printed++ ? ", " : "; ", hec_memory_names[i].text,
+                hec_text_bytes((double)m.item[i]).text);
+    }
+    fputs("\n", r->out);
 }
 
 static void print_report(const struct report *r) {
     const struct hec_machine *m = &r->setup->costs.machine;
     print_head(r);
+    if (r->setup->policy) hec_explain_programs(r->setup->policy, r->out);
     hec_explain_machine(m, r->out);
     fprintf(r->out, "  counted    operations %s, no calls; links as max-min fair fluids\n",
             m->measured_device ? "by their sizes" : "by a roofline");

@@ -5,6 +5,8 @@
 
 #include "ir/accessors.h"
 #include "ir/core/setting.h"
+#include "passes/cost/memory.h"
+#include "passes/cost/setup.h"
 
 static const char *const path_names[HEC_PATH_OWN] = {
     [HEC_PATH_COMPUTE] = "computing", [HEC_PATH_EXPERTS] = "experts", [HEC_PATH_PLAN] = "planning"};
@@ -58,13 +60,58 @@ static json_t *links_json(const struct hec_machine *m, const double *carried, in
     return all;
 }
 
-static json_t *memory_json(const struct hec_setup *setup) {
-    const struct hec_costs *c = &setup->costs;
-    const struct hec_device_bytes b = hec_estimate_bytes(setup);
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f}", "all", (json_int_t)b.all, "experts",
-                     (json_int_t)b.owned, "replicas", (json_int_t)b.replicas, "rest",
-                     (json_int_t)c->dense_bytes, "saved", (json_int_t)c->saved_bytes, "device",
-                     c->machine.memory);
+static json_t *memory_json(const struct hec_memory *m) {
+    json_t *all = json_pack("{s:I, s:I, s:I}", "all", (json_int_t)m->all, "device",
+                            (json_int_t)m->device, "host", (json_int_t)m->host);
+    for (int i = 0; i < HEC_MEMORY_ITEMS; i++)
+        json_object_set_new(all, hec_memory_names[i].key, json_integer((json_int_t)m->item[i]));
+    return all;
+}
+
+// Replicas as the policy's authors hold them: copies that stay have all that an owner has, and where every device
+// gathers all experts, the next layer's come early.
+static int64_t authors_replicas(const struct hec_setup *s) {
+    const struct hec_costs *c = &s->costs;
+    const struct hpl_movement *m = &s->movement;
+    int64_t bytes = 0;
+    if (s->policy->collective != HPL_COLLECTIVE_EXCHANGE) {
+        bytes = hec_replica_bytes(c, s->policy, m->slots, m->rematerialize);
+        for (int i = 0; i < c->count && hpl_gathers_all(s->policy); i++)
+            bytes += hec_slots_of(c, &c->set[i], s->policy, m->slots, true).params;
+    } else if (s->policy->replicas != HPL_REPLICAS_NONE) {
+        for (int i = 0; i < c->count; i++)
+            bytes += m->slots * c->set[i].layers * c->set[i].owner_bytes;
+    }
+    return bytes;
+}
+
+static int64_t saved_bytes(MlirOperation module) {
+    int64_t bytes = 0;
+    HEC_EACH_OF (slot, hec_ops_in(hec_module_body(module)), HEC_OP_slot) {
+        const int64_t layers = hec_any_layers(slot);
+        bytes += (layers > 0 ? layers : 1) * hec_type_bytes(hec_any_type(slot));
+    }
+    return bytes;
+}
+
+// As the paper counts, for comparing with it: parameters, gradients and states, no temporaries.
+static json_t *paper_json(MlirOperation module, const struct hec_setup *s,
+                          const struct hec_memory *m) {
+    int64_t experts = 0, rest = 0;
+    for (int i = 0; i < HEC_MEMORY_HELD; i++) {
+        experts += m->item[i] - m->outside[i];
+        rest += m->outside[i];
+    }
+    return json_pack("{s:I, s:I, s:I, s:I}", "experts", (json_int_t)experts, "replicas",
+                     (json_int_t)(s->policy ? authors_replicas(s) : 0), "rest", (json_int_t)rest,
+                     "saved", (json_int_t)saved_bytes(module));
+}
+
+static void set_memory(json_t *all, MlirOperation module, const struct hec_setup *setup) {
+    struct hec_memory m;
+    const bool placed = hec_memory_of(module, &m);
+    json_object_set_new(all, "memory", placed ? memory_json(&m) : json_null());
+    json_object_set_new(all, "paper_memory", placed ? paper_json(module, setup, &m) : json_null());
 }
 
 static json_t *movement_json(const struct hpl_movement *movement) {
@@ -105,7 +152,7 @@ void hec_timeline_json(MlirOperation module, const struct hec_estimate *e, FILE 
     json_object_set_new(all, "layer_us",
                         numbers_json(e->result.layer_us, hec_timeline_layers(setup), 1));
     json_object_set_new(all, "carried", links_json(m, e->result.carried, e->request.steps));
-    json_object_set_new(all, "memory", memory_json(setup));
+    set_memory(all, module, setup);
     json_dumpf(all, out, JSON_INDENT(1) | JSON_REAL_PRECISION(8));
     fputc('\n', out);
     json_decref(all);

@@ -116,8 +116,7 @@ struct searching {
 // Without place-buffers nobody knows, and nothing decides.
 static int64_t room_beside(const struct variant *v) {
     struct hec_memory memory;
-    if (!v->sound || !hec_module_has_arena_bytes(v->module)) return -1;
-    hec_memory_of(v->module, &memory);
+    if (!v->sound || !hec_memory_of(v->module, &memory)) return -1;
     return (int64_t)v->setup.costs.machine.memory - (memory.all - memory.item[HEC_MEMORY_REPLICAS]);
 }
 
