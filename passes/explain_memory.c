@@ -254,12 +254,6 @@ static void explain_ideal(const struct hec_memory *m, FILE *out) {
     static const char *const of_experts[HEC_MEMORY_HELD] = {
         "parameters of experts", "copies of experts in bf16", "gradients of experts",
         "optimizer states of experts"};
-    static const char *const other[HEC_MEMORY_ITEMS] = {
-        [HEC_MEMORY_ARENA] = "arena",
-        [HEC_MEMORY_REPLICAS] = "replicas",
-        [HEC_MEMORY_MUON] = "Muon's scratch",
-        [HEC_MEMORY_SCRATCH] = "scratch of kernels",
-    };
     struct above above[2 * HEC_MEMORY_ITEMS];
     int64_t ideal = 0;
     int count = 0;
@@ -272,7 +266,7 @@ static void explain_ideal(const struct hec_memory *m, FILE *out) {
         above[count++] = (struct above){of_experts[i], m->item[i] - m->outside[i] - own};
     }
     for (int i = HEC_MEMORY_HELD; i < HEC_MEMORY_ITEMS; i++)
-        above[count++] = (struct above){other[i], m->item[i]};
+        above[count++] = (struct above){hec_memory_names[i].text, m->item[i]};
     qsort(above, (size_t)count, sizeof *above, by_excess);
     fputs("\nideal: ", out);
     write_bytes(ideal, 0, out);
@@ -303,14 +297,18 @@ static void print_items(MlirOperation module, const struct hec_memory *m, FILE *
         [HEC_MEMORY_STATES] = by_muon ? "momenta, and AdamW's two means" : "AdamW's two means",
         [HEC_MEMORY_ARENA] = "saved values and temporaries of one microbatch",
         [HEC_MEMORY_REPLICAS] = "of other ranks' experts, below",
+        [HEC_MEMORY_ROWS] = "of experts, between ranks",
+        [HEC_MEMORY_SUMS] = "gradients outside of experts",
+        [HEC_MEMORY_UNITS] = "whole parameters and gradients of a few layers",
+        [HEC_MEMORY_MESSAGES] = "NCCL's buffers",
         [HEC_MEMORY_MUON] = "for one matrix at a time",
         [HEC_MEMORY_SCRATCH] = "of kernels",
+        [HEC_MEMORY_PROGRAM] = "the process itself",
     };
     for (int i = 0; i < HEC_MEMORY_ITEMS; i++) {
         if (m->item[i]) print_line(hec_memory_names[i].text, m->item[i], note[i], out);
     }
-    print_line("together", m->all,
-               ranks ? "and what is under way between ranks: see the program's info" : "", out);
+    print_line("together", m->all, "", out);
 }
 
 bool hec_explain_memory(MlirOperation module, FILE *out) {

@@ -8,6 +8,7 @@
 #include "passes/base/rewrite.h"
 #include "passes/cost/held.h"
 #include "passes/cost/setup.h"
+#include "passes/cost/under_way.h"
 
 enum { STATES = 2 }; // AdamW's two means; Muon has one, and AdamW's for the rest.
 
@@ -18,8 +19,13 @@ const struct hec_memory_name hec_memory_names[HEC_MEMORY_ITEMS] = {
     [HEC_MEMORY_STATES] = {"states", "optimizer states"},
     [HEC_MEMORY_ARENA] = {"arena", "arena"},
     [HEC_MEMORY_REPLICAS] = {"replicas", "replicas"},
+    [HEC_MEMORY_ROWS] = {"rows", "rows under way"},
+    [HEC_MEMORY_SUMS] = {"sums", "sums under way"},
+    [HEC_MEMORY_UNITS] = {"units", "units under way"},
+    [HEC_MEMORY_MESSAGES] = {"messages", "messages, about"},
     [HEC_MEMORY_MUON] = {"muon", "Muon's scratch"},
     [HEC_MEMORY_SCRATCH] = {"scratch", "scratch"},
+    [HEC_MEMORY_PROGRAM] = {"program", "program"},
 };
 
 static int64_t larger(int64_t a, int64_t b) {
@@ -69,6 +75,15 @@ static int64_t replicas_of(MlirOperation module) {
     return hec_replica_bytes(&costs, policy, m.slots, m.rematerialize);
 }
 
+static void find_under_way(MlirOperation module, struct hec_memory *m) {
+    const struct hec_under_way u = hec_under_way_of(module);
+    m->item[HEC_MEMORY_ROWS] = u.rows;
+    m->item[HEC_MEMORY_SUMS] = u.sums;
+    m->item[HEC_MEMORY_UNITS] = u.units;
+    m->item[HEC_MEMORY_MESSAGES] = u.messages;
+    m->item[HEC_MEMORY_PROGRAM] = u.program;
+}
+
 static void leave_to_host(struct hec_memory *m, enum hec_memory_item item) {
     m->host += m->item[item];
     m->item[item] = m->outside[item] = m->ep[item] = 0;
@@ -85,6 +100,7 @@ bool hec_memory_of(MlirOperation module, struct hec_memory *m) {
     if (hec_states_on_host(module)) leave_to_host(m, HEC_MEMORY_STATES);
     m->item[HEC_MEMORY_ARENA] = hec_module_arena_bytes(module);
     m->item[HEC_MEMORY_REPLICAS] = replicas_of(module);
+    find_under_way(module, m);
     m->item[HEC_MEMORY_MUON] = muon_bytes(module);
     m->item[HEC_MEMORY_SCRATCH] = hec_target_of(module)->scratch_bytes;
     for (int i = 0; i < HEC_MEMORY_ITEMS; i++) m->all += m->item[i];

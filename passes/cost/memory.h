@@ -13,8 +13,13 @@ enum hec_memory_item {
     HEC_MEMORY_HELD,   // The items so far: each is of parameters.
     HEC_MEMORY_ARENA = HEC_MEMORY_HELD,
     HEC_MEMORY_REPLICAS, // Experts that others own.
-    HEC_MEMORY_MUON,     // Its scratch.
-    HEC_MEMORY_SCRATCH,  // Room of kernels.
+    HEC_MEMORY_ROWS,     // Between ranks, and the like (passes/cost/under_way.h).
+    HEC_MEMORY_SUMS,
+    HEC_MEMORY_UNITS,
+    HEC_MEMORY_MESSAGES,
+    HEC_MEMORY_MUON,    // Its scratch.
+    HEC_MEMORY_SCRATCH, // Room of kernels.
+    HEC_MEMORY_PROGRAM, // The process itself, where it has no device.
     HEC_MEMORY_ITEMS
 };
 

@@ -46,6 +46,13 @@ def announced(program):
     return sum(bytes_of(line[2], line[3]) for line in found if not line[1].startswith("messages"))
 
 
+def explained(settings, model):
+    """The same of the compiler's sum."""
+    report = run(*words("HECATEC"), "-w", "--target=cuda", "--explain=memory", *settings, model)
+    together, messages = (re.search(rf"^ *([\d.]+) (B|KiB|MiB|GiB)  {what}", report, re.M) for what in ("together", "messages"))
+    return bytes_of(together[1], together[2]) - bytes_of(messages[1], messages[2])
+
+
 def taken(program, text, folder, **environment):
     """The most that a rank had at a time, and the output; None where the job fails."""
     done = subprocess.run(launch(RANKS, program, "train", "--data", text, "--steps", str(STEPS), "--save", f"{folder}/saved.st"), capture_output=True,
@@ -73,8 +80,11 @@ def plant(change, to, program, folder):
 def check(what, settings, least, most, model, text, folder):
     """Returns the bytes of a device that were taken, and those of the saved file."""
     program = f"{folder}/{what}"
-    compile_for_devices([*SIZES, *(word for setting in [*SETTINGS, *settings] for word in ("--set", setting))], model, program)
+    options = [*SIZES, *(word for setting in [*SETTINGS, *settings] for word in ("--set", setting))]
+    compile_for_devices(options, model, program)
     told = announced(program)
+    if abs(explained(options, model) - told) > 0.01 * told:
+        sys.exit(f"owners {what}: --explain=memory has {explained(options, model):.0f} bytes of a device, info {told:.0f}")
     found, said = taken(program, text, folder, SIMT_MEMORY=str(int(1.05 * told) >> 10))
     if found is None or not least * told <= found <= most * told:
         sys.exit(f"owners {what}: info announces {told:.0f} bytes of a device, {found} were taken:\n{said}")
