@@ -1,5 +1,5 @@
 // The interface of an emitted program for the runtime: tables that describe the model, and the functions
-// that compute it. The emitted main is one call: `return hrt_main(argc, argv, &program);`.
+// that compute it. The emitted main is one call: `return hrt_cli_main(argc, argv, &program);`.
 //
 // Buffers: `params` and `grads` have the same layout, `param_elements` elements of `precision`.
 // Every parameter (or chunk of a set) lies at a fixed offset; Adam's states use the same layout.
@@ -46,7 +46,7 @@ struct hrt_set {
     // For programs whose ranks own experts (struct hrt_program, owned); else 0.
     int64_t width, wave_rows;   // Elements of a row that is sent; rows of a wave on one rank.
     bool rows_bf16;             // The rows that are sent are of bf16.
-    bool limited;               // The ranks drop rows of its experts together (hrt_drop).
+    bool limited;               // The ranks drop rows of its experts together (hrt_experts_drop).
     size_t chunks, chunk_grads; // Bytes into the model: tables of pointers, [layers][experts], of
                                 // the chunks that this rank holds, by number, and their gradients.
     size_t chunk_rounded;       // The same table of their rounded copies. 0: GEMMs read none.
@@ -189,7 +189,7 @@ struct hrt_program {
     int units;
     const struct hrt_bucket *unit; // Parameters that come together, of one layer each time.
     size_t dense_offset; // Bytes into the model: the struct hrt_train_dense * that it calls.
-    const struct hrt_comm_backend *backend; // Joins the ranks; NULL: hrt_comm_self.
+    const struct hrt_comm_backend *backend; // Joins the ranks; NULL: hrt_net_comm_self.
 
     const struct hrt_executor *executor; // Moves memory of their devices; NULL: none does.
 
@@ -244,6 +244,6 @@ static inline const char *hrt_program_setting(const struct hrt_program *program,
 
 // Runs the command line of a training program: train, eval, sample, export, info, --help. Returns the exit
 // code: 0 done; 1 data, file or run failed; 2 bad command line. Messages go to stderr.
-int hrt_main(int argc, char **argv, const struct hrt_program *program);
+int hrt_cli_main(int argc, char **argv, const struct hrt_program *program);
 
 #endif

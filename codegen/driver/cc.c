@@ -92,7 +92,7 @@ static const char *word_behind(struct hec_arena *arena, const char *source, cons
 }
 
 const char *hec_cc_ranks(struct hec_arena *arena, const char *source) {
-    return word_behind(arena, source, ".backend = &hrt_comm_");
+    return word_behind(arena, source, ".backend = &hrt_net_comm_");
 }
 
 const char *hec_cc_device(struct hec_arena *arena, const char *source) {

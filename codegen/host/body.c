@@ -74,11 +74,12 @@ static void emit_waves(struct hec_emitter *e, const struct hec_for *loop, int de
     const char *key = hec_route_key(e, count);
     hec_blank(out);
     if (hec_op_is(count, HEC_OP_overwritten)) {
-        hec_open(out, "if (wave < hrt_waves(%s) - 1) { // Its slots hold a later wave.", key);
+        hec_open(out, "if (wave < hrt_experts_waves(%s) - 1) { // Its slots hold a later wave.",
+                 key);
     } else if (loop->down) {
-        hec_open(out, "for (int64_t wave = hrt_waves(%s) - 1; wave >= 0; wave--) {", key);
+        hec_open(out, "for (int64_t wave = hrt_experts_waves(%s) - 1; wave >= 0; wave--) {", key);
     } else {
-        hec_open(out, "for (int64_t wave = 0; wave < hrt_waves(%s); wave++) {", key);
+        hec_open(out, "for (int64_t wave = 0; wave < hrt_experts_waves(%s); wave++) {", key);
     }
     e->function->line = 0;
     hec_scope_enter(e);

@@ -15,31 +15,31 @@ static const char *key_text(struct hec_emitter *e, MlirOperation op) {
 }
 
 void hec_emit_plan(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hrt_plan(%s);", key_text(e, op));
+    hec_statement(e, "hrt_experts_plan(%s);", key_text(e, op));
 }
 
 void hec_emit_materialize(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hrt_materialize(%s, %s);", key_text(e, op),
+    hec_statement(e, "hrt_experts_materialize(%s, %s);", key_text(e, op),
                   hec_any_rematerialize(op) ? "true" : "false");
 }
 
 void hec_emit_prefetch(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hrt_prefetch(%s);", key_text(e, op));
+    hec_statement(e, "hrt_experts_prefetch(%s);", key_text(e, op));
 }
 
 void hec_emit_calibrate(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hrt_calibrate(%s);", key_text(e, op));
+    hec_statement(e, "hrt_experts_calibrate(%s);", key_text(e, op));
 }
 
 void hec_emit_await(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hrt_await(%s);", key_text(e, op));
+    hec_statement(e, "hrt_experts_await(%s);", key_text(e, op));
 }
 
 void hec_emit_reduce(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hrt_reduce(%s);", key_text(e, op));
+    hec_statement(e, "hrt_experts_reduce(%s);", key_text(e, op));
 }
 
 void hec_emit_release(struct hec_emitter *e, MlirOperation op) {
     const bool gradients = mlirStringRefEqual(hec_any_what(op), HEC_STR("gradients"));
-    hec_statement(e, "hrt_release_%s(%s);", gradients ? "grads" : "params", key_text(e, op));
+    hec_statement(e, "hrt_experts_release_%s(%s);", gradients ? "grads" : "params", key_text(e, op));
 }

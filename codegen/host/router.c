@@ -58,7 +58,7 @@ const char *hec_experts_of(struct hec_emitter *e, int64_t experts) {
 void hec_emit_fractions(struct hec_emitter *e, MlirOperation op) {
     const MlirValue ids = hec_fractions_ids(op);
     const struct hec_tensor t = hec_tensor_of(mlirValueGetType(ids));
-    hec_statement(e, "hrt_fractions(%s, %s, %s, %s, %s, %s, %s, %s);", hec_route_key(e, op),
+    hec_statement(e, "hrt_experts_fractions(%s, %s, %s, %s, %s, %s, %s, %s);", hec_route_key(e, op),
                   hec_ref(e, hec_fractions_fractions(op)), hec_step_loads(e, op), hec_ref(e, ids),
                   hec_product(e, &t, 0, 1), hec_product(e, &t, 1, t.rank - 1),
                   hec_group_tokens(e, op, ids), hec_step_iteration(e, op));

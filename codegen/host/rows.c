@@ -32,7 +32,7 @@ static const char *drop_rule(struct hec_emitter *e, MlirOperation op) {
 void hec_emit_drop(struct hec_emitter *e, MlirOperation op) {
     const MlirValue ids = hec_drop_ids(op);
     const struct hec_tensor t = hec_tensor_of(mlirValueGetType(ids));
-    hec_statement(e, "hrt_drop(%s, %s, %s, %s, %s, %s, %s, %s);", hec_route_key(e, op),
+    hec_statement(e, "hrt_experts_drop(%s, %s, %s, %s, %s, %s, %s, %s);", hec_route_key(e, op),
                   hec_ref(e, hec_drop_kept(op)), hec_ref(e, ids), hec_ref(e, hec_drop_weights(op)),
                   hec_product(e, &t, 0, t.rank - 1), hec_group_tokens(e, op, ids),
                   hec_number(e, hec_any_capacity(op)), drop_rule(e, op));
@@ -41,42 +41,43 @@ void hec_emit_drop(struct hec_emitter *e, MlirOperation op) {
 void hec_emit_exchange(struct hec_emitter *e, MlirOperation op) {
     const MlirValue ids = hec_exchange_ids(op);
     const struct hec_tensor t = hec_tensor_of(mlirValueGetType(ids));
-    hec_statement(e, "hrt_route(%s, %s, %s);", hec_route_key(e, op), hec_ref(e, ids),
+    hec_statement(e, "hrt_experts_route(%s, %s, %s);", hec_route_key(e, op), hec_ref(e, ids),
                   hec_product(e, &t, 0, t.rank - 1));
 }
 
 void hec_emit_dispatch(struct hec_emitter *e, MlirOperation op) {
     const char *rows = hec_ref(e, hec_dispatch_rows(op)), *gate = hec_ref(e, hec_dispatch_gate(op)),
                *first = hec_ref(e, hec_dispatch_first(op));
-    hec_statement(e, "hrt_dispatch(%s, wave, %s, %s, %s, %s, %s);", hec_route_key(e, op), rows,
-                  gate, first, hec_ref(e, hec_dispatch_x(op)),
+    hec_statement(e, "hrt_experts_dispatch(%s, wave, %s, %s, %s, %s, %s);", hec_route_key(e, op),
+                  rows, gate, first, hec_ref(e, hec_dispatch_x(op)),
                   hec_ref(e, hec_dispatch_weights(op)));
     e->back_end->memory->rows(e, op, hec_dispatch_first(op));
 }
 
 void hec_emit_give_back(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hrt_give_back(%s, wave, %s);", hec_route_key(e, op),
+    hec_statement(e, "hrt_experts_give_back(%s, wave, %s);", hec_route_key(e, op),
                   hec_ref(e, hec_give_back_rows(op)));
 }
 
 void hec_emit_collect(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hrt_combine(%s, %s);", hec_route_key(e, op), hec_ref(e, hec_collect_y(op)));
+    hec_statement(e, "hrt_experts_combine(%s, %s);", hec_route_key(e, op),
+                  hec_ref(e, hec_collect_y(op)));
 }
 
 void hec_emit_dispatch_grad(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hrt_dispatch_grad(%s, wave, %s, %s);", hec_route_key(e, op),
+    hec_statement(e, "hrt_experts_dispatch_grad(%s, wave, %s, %s);", hec_route_key(e, op),
                   hec_ref(e, hec_dispatch_grad_drows(op)), hec_ref(e, hec_dispatch_grad_dy(op)));
     e->back_end->memory->rows(e, op, hec_dispatch_grad_first(op));
 }
 
 void hec_emit_give_back_grad(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hrt_give_back_grad(%s, wave, %s, %s);", hec_route_key(e, op),
+    hec_statement(e, "hrt_experts_give_back_grad(%s, wave, %s, %s);", hec_route_key(e, op),
                   hec_ref(e, hec_give_back_grad_drows(op)),
                   hec_ref(e, hec_give_back_grad_dgate(op)));
 }
 
 void hec_emit_collect_grad(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hrt_combine_grad(%s, %s, %s);", hec_route_key(e, op),
+    hec_statement(e, "hrt_experts_combine_grad(%s, %s, %s);", hec_route_key(e, op),
                   hec_ref(e, hec_collect_grad_dx(op)), hec_ref(e, hec_collect_grad_dweights(op)));
 }
 

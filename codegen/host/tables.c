@@ -371,7 +371,7 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out,
                  e->sends_rows ? "true" : "false");
         hec_line(out, ".experts_offset = offsetof(struct %s, experts),", e->name);
         const char *ranks = e->options->ranks;
-        hec_line(out, ".backend = &hrt_comm_%s,", ranks ? ranks : e->back_end->ranks);
+        hec_line(out, ".backend = &hrt_net_comm_%s,", ranks ? ranks : e->back_end->ranks);
         if (e->back_end->executor)
             hec_line(out, ".executor = &hrt_executor_%s,", e->back_end->executor);
     }
@@ -416,6 +416,6 @@ void hec_emit_tables(struct hec_emitter *e, struct hec_writer *out) {
     emit_program(e, out, &size);
     hec_blank(out);
     hec_open(out, "int main(int argc, char **argv) {");
-    hec_line(out, "return hrt_main(argc, argv, &program);");
+    hec_line(out, "return hrt_cli_main(argc, argv, &program);");
     hec_close(out, "}");
 }

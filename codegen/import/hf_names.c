@@ -36,7 +36,7 @@ static const char *meant_of(const struct hrt_hf_family *family, const char *path
     int count = 0, left = 0;
     for (int starred = 0; starred < 2; starred++) { // The first of equally near ones counts.
         const struct hrt_hf_rule *rule = NULL;
-        while (count < PATHS && (rule = hrt_hf_next_rule(family, rule))) {
+        while (count < PATHS && (rule = hrt_store_hf_next_rule(family, rule))) {
             if ((strchr(rule->ours, '*') != NULL) != (starred == 1)) continue;
             path_of(rule->ours, path, candidate[count]);
             list[count] = candidate[count];
@@ -82,18 +82,20 @@ static bool is_stored(const struct hec_param *param) {
 // The layer that predicts a token more is a layer of its own.
 static bool are_one(const struct hrt_hf_family *family, const struct hec_param *a,
                     const struct hec_param *b) {
-    return is_stored(b) && hrt_hf_rule_of(family, a->path) == hrt_hf_rule_of(family, b->path) &&
-           hrt_hf_is_predictor(a->path) == hrt_hf_is_predictor(b->path) && share_a_layer(a, b);
+    return is_stored(b) &&
+           hrt_store_hf_rule_of(family, a->path) == hrt_store_hf_rule_of(family, b->path) &&
+           hrt_store_hf_is_predictor(a->path) == hrt_store_hf_is_predictor(b->path) &&
+           share_a_layer(a, b);
 }
 
 bool hec_check_names(const struct hec_program *program, struct hec_diag *diag) {
     const char *name = hec_program_text(program, HEC_KEY_names_hf_family);
-    const struct hrt_hf_family *family = hrt_hf_family_named(name ? name : "");
+    const struct hrt_hf_family *family = hrt_store_hf_family_named(name ? name : "");
     const uint32_t errors_before = diag->errors;
     for (int i = 0; family && i < program->params; i++) {
         const struct hec_param *param = program->param[i];
         if (!is_stored(param)) continue;
-        const struct hrt_hf_rule *rule = hrt_hf_rule_of(family, param->path);
+        const struct hrt_hf_rule *rule = hrt_store_hf_rule_of(family, param->path);
         if (!rule) {
             hec_diag_report(diag, HEC_ERROR, param->at,
                             "parameter `%s` has no name in family %s of Hugging Face's",

@@ -32,7 +32,7 @@ static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-// Muon's scratch, as hrt_muon_bytes of the runtime: twice the largest of its matrices, and twice the longest of
+// Muon's scratch, as hrt_train_muon_bytes of the runtime: twice the largest of its matrices, and twice the longest of
 // the shorter sides, squared.
 static int64_t muon_bytes(MlirOperation module) {
     int64_t largest = 0, longest = 0;

@@ -1,5 +1,5 @@
 // How a function of the runtime says that it failed: it returns false and fills in one sentence and
-// the exit code that the program shall end with. Only hrt_main prints it.
+// the exit code that the program shall end with. Only hrt_cli_main prints it.
 #ifndef HECATE_RUNTIME_BASE_ERROR_H
 #define HECATE_RUNTIME_BASE_ERROR_H
 

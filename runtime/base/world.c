@@ -53,7 +53,7 @@ bool hrt_base_world_find(struct hrt_world *world, struct hrt_error *error) {
         world->launcher = "HECATE_RANKS";
         rank = "HECATE_RANK", size = "HECATE_RANKS";
         local = getenv("HECATE_LOCAL_RANK") ? "HECATE_LOCAL_RANK" : NULL;
-        world->local_rank = -1; // Ranks that have met know (hrt_comm_local).
+        world->local_rank = -1; // Ranks that have met know (hrt_net_comm_local).
         here = "HECATE_LOCAL_RANKS";
     } else if (getenv("RANK") && getenv("WORLD_SIZE") && getenv("MASTER_ADDR")) {
         world->launcher = "torchrun";

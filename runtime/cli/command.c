@@ -36,7 +36,8 @@ static bool check_teacher(const struct hrt_run *run, struct hrt_error *error) {
     return true;
 }
 
-bool hrt_run_open_data(const struct hrt_run *run, struct hrt_data *data, struct hrt_error *error) {
+bool hrt_cli_run_open_data(const struct hrt_run *run, struct hrt_data *data,
+                           struct hrt_error *error) {
     const struct hrt_config *config = &run->arguments->config;
     if (config->data_train.count == 0 && config->data_val.count == 0)
         return hrt_fail_usage(error, "no data: give --data FILE");
@@ -79,7 +80,7 @@ static bool is_folder(const char *path) {
 // Refuses a folder of several checkpoints, and the file that names the newest of them.
 static bool check_step(const char *from, struct hrt_error *error) {
     char dir[PATH_MAX];
-    const int64_t newest = hrt_folder_newest(from, dir);
+    const int64_t newest = hrt_store_folder_newest(from, dir);
     return newest == 0 ||
            hrt_fail(error,
                     "'%s' has checkpoints of several steps: give one of them, such as the newest, "
@@ -92,15 +93,15 @@ static bool load_params(const struct hrt_run *run, const struct hrt_buffer *para
                         struct hrt_error *error) {
     const char *from = run->arguments->load;
     struct hrt_store_doubts doubts;
-    hrt_init_tables(params);
+    hrt_params_init_tables(params);
     bool loaded;
     if (!check_step(from, error)) return false;
     if (!is_folder(from))
         loaded = hrt_store_restore(params, from, &doubts, error);
-    else if (hrt_hf_is_folder(from))
-        loaded = hrt_hf_load(params, from, &doubts, error);
+    else if (hrt_store_hf_is_folder(from))
+        loaded = hrt_store_hf_load(params, from, &doubts, error);
     else
-        loaded = hrt_checkpoint_load_parameters(from, params, &doubts, error);
+        loaded = hrt_store_checkpoint_load_parameters(from, params, &doubts, error);
     return loaded && settle_doubts(run, &doubts, error);
 }
 
@@ -108,17 +109,17 @@ static bool load_params(const struct hrt_run *run, const struct hrt_buffer *para
 static bool fill_state(const struct hrt_run *run, struct hrt_state *state,
                        struct hrt_error *error) {
     const struct hrt_arguments *arguments = run->arguments;
-    const struct hrt_buffer params = hrt_state_buffer(state, HRT_PARAMETERS);
+    const struct hrt_buffer params = hrt_params_state_buffer(state, HRT_PARAMETERS);
     if (run->from) {
-        hrt_init_tables(&params);
-        return hrt_checkpoint_load(run->from, state, error);
+        hrt_params_init_tables(&params);
+        return hrt_store_checkpoint_load(run->from, state, error);
     }
     if (arguments->load) return load_params(run, &params, error);
-    hrt_init_params(&params, (uint64_t)arguments->config.train_seed);
+    hrt_params_init(&params, (uint64_t)arguments->config.train_seed);
     return true;
 }
 
-enum hrt_training hrt_run_trains(const struct hrt_run *run) {
+enum hrt_training hrt_cli_run_trains(const struct hrt_run *run) {
     return run->arguments->config.train_optimizer == HRT_OPTIMIZER_muon ? HRT_BY_MUON
                                                                         : HRT_BY_ADAMW;
 }
@@ -133,28 +134,29 @@ static int64_t entries_of(const struct hrt_run *run, const struct hrt_data *data
 // A rank that fails keeps the memory that it has taken: all ranks free theirs together.
 static bool create_state(const struct hrt_run *run, struct hrt_state *state,
                          const struct hrt_data *data, bool training, struct hrt_error *error) {
-    const enum hrt_training trains = training ? hrt_run_trains(run) : HRT_NO_TRAINING;
-    if (!hrt_state_create(state, run->placement, run->comm, trains, error)) return false;
-    const bool taught = hrt_state_teach(state, entries_of(run, data), error);
-    if (!hrt_ranks_agree(run->comm, taught, error)) return false; // Joining takes all of them.
-    if (!hrt_ranks_join(state, error)) return false;
+    const enum hrt_training trains = training ? hrt_cli_run_trains(run) : HRT_NO_TRAINING;
+    if (!hrt_train_state_create(state, run->placement, run->comm, trains, error)) return false;
+    const bool taught = hrt_params_state_teach(state, entries_of(run, data), error);
+    if (!hrt_train_ranks_agree(run->comm, taught, error))
+        return false; // Joining takes all of them.
+    if (!hrt_train_ranks_join(state, error)) return false;
     const bool filled = fill_state(run, state, error);
     hrt_train_dense_part(state);
-    hrt_state_round(state);
+    hrt_params_state_round(state);
     return filled;
 }
 
-bool hrt_run_create_state(const struct hrt_run *run, struct hrt_state *state,
-                          const struct hrt_data *data, bool training, struct hrt_error *error) {
-    if (!hrt_same_files(run, data, error)) return false;
+bool hrt_cli_run_create_state(const struct hrt_run *run, struct hrt_state *state,
+                              const struct hrt_data *data, bool training, struct hrt_error *error) {
+    if (!hrt_cli_same_files(run, data, error)) return false;
     const bool created = create_state(run, state, data, training, error);
     const bool known = !created && error->shared; // To all.
-    if (!known && hrt_ranks_agree(run->comm, created, error)) return true;
-    hrt_state_destroy(state);
+    if (!known && hrt_train_ranks_agree(run->comm, created, error)) return true;
+    hrt_train_state_destroy(state);
     return false;
 }
 
-void hrt_run_report(const struct hrt_run *run, struct hrt_error *error) {
+void hrt_cli_run_report(const struct hrt_run *run, struct hrt_error *error) {
     if (!*error->text) return; // Another rank has it.
     struct hrt_world world = {0};
     struct hrt_error ignored = {0};
@@ -163,6 +165,6 @@ void hrt_run_report(const struct hrt_run *run, struct hrt_error *error) {
     if (!usage || world.rank == 0)
         fprintf(stderr, "%s: error: %s\n", run->program->name, error->text);
     if (!usage && !error->shared && run->comm->size > 1)
-        hrt_comm_abort(run->comm, (int)error->code);
+        hrt_net_comm_abort(run->comm, (int)error->code);
     *error->text = '\0';
 }

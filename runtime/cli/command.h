@@ -24,31 +24,32 @@ struct hrt_run {
 // know of each other's (error->shared), one prints it, and they end together. A rank that
 // fails alone ends the others, which may be waiting for it, and does not return: so this is called while
 // all memory is still there that jobs under way use.
-void hrt_run_report(const struct hrt_run *run, struct hrt_error *error);
+void hrt_cli_run_report(const struct hrt_run *run, struct hrt_error *error);
 
-int hrt_command_train(const struct hrt_run *run, struct hrt_error *error);
-int hrt_command_eval(const struct hrt_run *run, struct hrt_error *error);
-int hrt_command_sample(const struct hrt_run *run, struct hrt_error *error);
-int hrt_command_export(const struct hrt_run *run, struct hrt_error *error);
-int hrt_command_links(const struct hrt_run *run, struct hrt_error *error);
-int hrt_command_info(const struct hrt_run *run, struct hrt_error *error);
+int hrt_cli_command_train(const struct hrt_run *run, struct hrt_error *error);
+int hrt_cli_command_eval(const struct hrt_run *run, struct hrt_error *error);
+int hrt_cli_command_sample(const struct hrt_run *run, struct hrt_error *error);
+int hrt_cli_command_export(const struct hrt_run *run, struct hrt_error *error);
+int hrt_cli_command_links(const struct hrt_run *run, struct hrt_error *error);
+int hrt_cli_command_info(const struct hrt_run *run, struct hrt_error *error);
 
 // Opens the data that the settings name. Shared by train and eval.
-bool hrt_run_open_data(const struct hrt_run *run, struct hrt_data *data, struct hrt_error *error);
+bool hrt_cli_run_open_data(const struct hrt_run *run, struct hrt_data *data,
+                           struct hrt_error *error);
 
 // Reads the arguments of samples: the draw, and the tokenizer, from --tokenizer or from the folder of --load. False: a
 // model that predicts no next token, or a file that cannot be read. Close it in either case.
-bool hrt_run_open_sampler(const struct hrt_run *run, struct hrt_sampler *sampler,
-                          struct hrt_error *error);
+bool hrt_cli_run_open_sampler(const struct hrt_run *run, struct hrt_sampler *sampler,
+                              struct hrt_error *error);
 
 // By what the run trains, when it does.
-enum hrt_training hrt_run_trains(const struct hrt_run *run);
+enum hrt_training hrt_cli_run_trains(const struct hrt_run *run);
 
 // Creates the state with the checkpoint that training resumes from, parameters from --load, or fresh ones. Shared by
 // all but info. On several ranks all call it: they must read the same files, those of `data` (NULL: none) included, and
 // all have a state, or none.
 struct hrt_state;
-bool hrt_run_create_state(const struct hrt_run *run, struct hrt_state *state,
-                          const struct hrt_data *data, bool training, struct hrt_error *error);
+bool hrt_cli_run_create_state(const struct hrt_run *run, struct hrt_state *state,
+                              const struct hrt_data *data, bool training, struct hrt_error *error);
 
 #endif

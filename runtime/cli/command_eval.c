@@ -12,7 +12,7 @@
 #include "runtime/train/trainer.h"
 
 static bool open_data(const struct hrt_run *run, struct hrt_data *data, struct hrt_error *error) {
-    if (!hrt_run_open_data(run, data, error)) return false;
+    if (!hrt_cli_run_open_data(run, data, error)) return false;
     if (data->validation.windows > 0) return true;
     return hrt_fail(error,
                     "no validation data: the last %g %% of no file has the %" PRId64
@@ -31,7 +31,7 @@ static bool form_teacher(const struct hrt_run *run, const struct hrt_data *data,
                                          : "--write-teacher is of one whole file: give it as --val "
                                            "FILE, without --sequences");
     const struct hrt_data_file *file = &data->file[data->validation.part[0].file];
-    hrt_entries_form(said, run->program, a->entries);
+    hrt_train_entries_form(said, run->program, a->entries);
     said->tokens = file->tokens;
     return hrt_data_file_checksum(file, &said->checksum, error);
 }
@@ -43,15 +43,15 @@ static bool run_through(const struct hrt_run *run, struct hrt_data *data, struct
     const int64_t sequences = a->sequences, all = data->validation.windows;
     struct hrt_outputs outputs = {
         .logits.path = a->logits, .losses.path = a->losses, .teacher.path = a->write_teacher};
-    if (!hrt_ranks_agree(run->comm, form_teacher(run, data, &outputs.said, error), error))
+    if (!hrt_train_ranks_agree(run->comm, form_teacher(run, data, &outputs.said, error), error))
         return false;
     if (!a->logits && !a->losses && !a->write_teacher)
-        return hrt_evaluate(state, data, sequences, NULL, validation, error);
-    if (!hrt_outputs_open(&outputs, state, sequences > 0 && sequences < all ? sequences : all,
-                          error))
+        return hrt_train_evaluate(state, data, sequences, NULL, validation, error);
+    if (!hrt_train_outputs_open(&outputs, state, sequences > 0 && sequences < all ? sequences : all,
+                                error))
         return false;
-    const bool done = hrt_evaluate(state, data, sequences, &outputs, validation, error);
-    return hrt_outputs_close(&outputs, state, done, error) && done;
+    const bool done = hrt_train_evaluate(state, data, sequences, &outputs, validation, error);
+    return hrt_train_outputs_close(&outputs, state, done, error) && done;
 }
 
 // Without teacher entries a loss against a teacher is unknown.
@@ -89,8 +89,8 @@ static void print_result(const struct hrt_run *run, const struct hrt_data *data,
 
 static bool evaluate(const struct hrt_run *run, struct hrt_data *data, struct hrt_state *state,
                      struct hrt_error *error) {
-    if (!hrt_ranks_agree(run->comm, open_data(run, data, error), error) ||
-        !hrt_run_create_state(run, state, data, false, error))
+    if (!hrt_train_ranks_agree(run->comm, open_data(run, data, error), error) ||
+        !hrt_cli_run_create_state(run, state, data, false, error))
         return false;
     struct hrt_validation validation;
     if (!run_through(run, data, state, &validation, error)) return false;
@@ -98,13 +98,13 @@ static bool evaluate(const struct hrt_run *run, struct hrt_data *data, struct hr
     for (int i = 0; i < run->program->losses; i++) sum += validation.named[i];
     if (!isfinite(sum)) {
         hrt_fail(error, "the validation loss is not finite (%g)", sum);
-        return hrt_ranks_agree(run->comm, false, error);
+        return hrt_train_ranks_agree(run->comm, false, error);
     }
     (run->arguments->json ? print_json : print_result)(run, data, &validation);
     return true;
 }
 
-int hrt_command_eval(const struct hrt_run *run, struct hrt_error *error) {
+int hrt_cli_command_eval(const struct hrt_run *run, struct hrt_error *error) {
     if (!run->arguments->load) {
         hrt_fail_usage(error, "eval needs trained parameters: --load FILE");
         return (int)error->code;
@@ -112,8 +112,8 @@ int hrt_command_eval(const struct hrt_run *run, struct hrt_error *error) {
     struct hrt_data data = {0};
     struct hrt_state state = {.program = run->program};
     const bool done = evaluate(run, &data, &state, error);
-    if (!done) hrt_run_report(run, error);
-    hrt_state_destroy(&state);
+    if (!done) hrt_cli_run_report(run, error);
+    hrt_train_state_destroy(&state);
     hrt_data_close(&data);
     return done ? HRT_EXIT_DONE : (int)error->code;
 }

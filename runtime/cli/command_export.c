@@ -12,7 +12,7 @@ static bool check_arguments(const struct hrt_arguments *arguments, struct hrt_er
     if (!arguments->load)
         return hrt_fail_usage(error, "export needs trained parameters: --load FILE");
     if (!arguments->to) return hrt_fail_usage(error, "export needs the folder to make: --to DIR");
-    if (arguments->like || hrt_hf_is_folder(arguments->load)) return true;
+    if (arguments->like || hrt_store_hf_is_folder(arguments->load)) return true;
     return hrt_fail_usage(error, "export needs a folder with config.json: --like DIR");
 }
 
@@ -24,18 +24,18 @@ static bool write_folder(const struct hrt_run *run, struct hrt_state *state,
         .to = arguments->to,
         .shard_bytes = arguments->shard_bytes,
     };
-    const struct hrt_buffer params = hrt_state_buffer(state, HRT_PARAMETERS);
-    const bool written = hrt_hf_write(&export, &params, run->comm, error);
+    const struct hrt_buffer params = hrt_params_state_buffer(state, HRT_PARAMETERS);
+    const bool written = hrt_store_hf_write(&export, &params, run->comm, error);
     if (written) printf("exported: %s\n", export.to);
     return written;
 }
 
-int hrt_command_export(const struct hrt_run *run, struct hrt_error *error) {
+int hrt_cli_command_export(const struct hrt_run *run, struct hrt_error *error) {
     struct hrt_state state;
     if (!check_arguments(run->arguments, error)) return (int)error->code;
-    if (!hrt_run_create_state(run, &state, NULL, false, error)) return (int)error->code;
+    if (!hrt_cli_run_create_state(run, &state, NULL, false, error)) return (int)error->code;
     const bool done = write_folder(run, &state, error);
-    if (!done) hrt_run_report(run, error);
-    hrt_state_destroy(&state);
+    if (!done) hrt_cli_run_report(run, error);
+    hrt_train_state_destroy(&state);
     return done ? HRT_EXIT_DONE : (int)error->code;
 }

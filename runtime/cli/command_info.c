@@ -25,7 +25,7 @@ static struct counts count_params(const struct hrt_program *program) {
     for (int i = 0; i < program->params; i++) {
         const struct hrt_param *param = &program->param[i];
         if (!param->trainable && !param->frozen) continue;
-        const int64_t layers = param->layers * hrt_param_size(param);
+        const int64_t layers = param->layers * hrt_params_size(param);
         const struct hrt_set *set = param->set < 0 ? NULL : &program->set[param->set];
         counts.total += set ? layers * set->experts : layers;
         counts.active += set ? layers * set->topk : layers;
@@ -43,7 +43,7 @@ static void print_bytes(const char *what, double bytes) {
 static void print_memory_at(const struct hrt_run *run, enum hrt_memory_place place,
                             const char *title) {
     struct hrt_memory_line line[HRT_MEMORY_LINES];
-    const int lines = hrt_memory_list(run->program, hrt_run_trains(run), line);
+    const int lines = hrt_train_memory_list(run->program, hrt_cli_run_trains(run), line);
     const char *of_a_rank = run->program->world ? ", of a rank" : "";
     double total = 0;
     int printed = 0;
@@ -61,7 +61,7 @@ static void print_memory(const struct hrt_run *run) {
     print_memory_at(run, HRT_PINNED, "pinned memory");
     print_memory_at(run, HRT_ON_HOST, "memory");
     print_bytes("while saving",
-                hrt_memory_saving(run->program, run->arguments->config.checkpoint_memory));
+                hrt_train_memory_saving(run->program, run->arguments->config.checkpoint_memory));
 }
 
 // Budgets are those of the planner's own policies; others replicate as they were made to.
@@ -98,7 +98,7 @@ static void print_model(const struct hrt_program *program) {
     }
     if (program->executor) {
         char messages[128];
-        hrt_executor_describe(program->executor, messages, sizeof messages);
+        hrt_net_executor_describe(program->executor, messages, sizeof messages);
         printf("  messages       between devices: %s\n", messages);
     }
     printf("  vocabulary     %" PRId64 "\n", program->vocabulary);
@@ -142,14 +142,14 @@ static void print_param(const struct hrt_run *run, const struct hrt_param *param
         snprintf(shape + used, sizeof shape - used, "%s%s=%" PRId64, i ? ", " : "", param->dim[i],
                  param->shape[i]);
     }
-    const int64_t tensors = hrt_param_tensors(run->program, param);
+    const int64_t tensors = hrt_params_tensors(run->program, param);
     printf("  %-*s %s]%*s x%-6" PRId64 " %s%s%s%s\n", SYMBOL_WIDTH, param->path, shape,
            (int)strlen(shape) < SHAPE_WIDTH ? SHAPE_WIDTH - (int)strlen(shape) : 0, "", tensors,
            state_of(run, param), param->trainable && param->decay ? ", decays" : "",
            param->role ? ", " : "", param->role ? param->role : "");
 }
 
-int hrt_command_info(const struct hrt_run *run, struct hrt_error *error) {
+int hrt_cli_command_info(const struct hrt_run *run, struct hrt_error *error) {
     (void)error;
     const struct hrt_program *program = run->program;
     print_model(program);

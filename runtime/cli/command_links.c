@@ -22,7 +22,7 @@ static bool check(const struct hrt_run *run, struct hrt_error *error) {
     if (run->comm->size < 2)
         return hrt_fail_usage(error, "links: one rank has none; compile for several "
                                      "(cluster.nodes, cluster.devices) and start them with mpirun");
-    if (!hrt_rates_even(run->comm))
+    if (!hrt_net_rates_even(run->comm))
         return hrt_fail(error, "links: machines have different numbers of ranks");
     return check_file(run, error);
 }
@@ -66,21 +66,21 @@ static bool measure(const struct hrt_run *run, struct hrt_error *error) {
     struct hrt_rates rates;
     char *send = malloc(HRT_RATES_BYTES), *receive = malloc(HRT_RATES_BYTES);
     bool sound = (send && receive) || hrt_fail(error, "out of memory");
-    sound = hrt_ranks_agree(run->comm, sound, error);
+    sound = hrt_train_ranks_agree(run->comm, sound, error);
     if (sound) {
         memset(send, 1, HRT_RATES_BYTES); // Pages are there before the clock runs.
         memset(receive, 0, HRT_RATES_BYTES);
-        hrt_measure_rates(run->comm, send, receive, &rates);
+        hrt_net_measure_rates(run->comm, send, receive, &rates);
         print_links("inside a node", &rates.intra, false);
         print_links("between nodes", &rates.inter, true);
-        sound = hrt_ranks_agree(run->comm, save(run, &rates, error), error);
+        sound = hrt_train_ranks_agree(run->comm, save(run, &rates, error), error);
     }
     free(send);
     free(receive);
     return sound;
 }
 
-int hrt_command_links(const struct hrt_run *run, struct hrt_error *error) {
-    const bool sound = hrt_ranks_agree(run->comm, check(run, error), error);
+int hrt_cli_command_links(const struct hrt_run *run, struct hrt_error *error) {
+    const bool sound = hrt_train_ranks_agree(run->comm, check(run, error), error);
     return sound && measure(run, error) ? HRT_EXIT_DONE : (int)error->code;
 }

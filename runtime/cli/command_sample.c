@@ -16,13 +16,13 @@
 
 // tokenizer.json of the folder that parameters come from; NULL: there is none.
 static const char *find_tokenizer(const struct hrt_arguments *arguments, char path[PATH_MAX]) {
-    if (!arguments->load || !hrt_hf_is_folder(arguments->load)) return NULL;
+    if (!arguments->load || !hrt_store_hf_is_folder(arguments->load)) return NULL;
     if (snprintf(path, PATH_MAX, "%s/tokenizer.json", arguments->load) >= PATH_MAX) return NULL;
     return access(path, F_OK) == 0 ? path : NULL;
 }
 
-bool hrt_run_open_sampler(const struct hrt_run *run, struct hrt_sampler *sampler,
-                          struct hrt_error *error) {
+bool hrt_cli_run_open_sampler(const struct hrt_run *run, struct hrt_sampler *sampler,
+                              struct hrt_error *error) {
     const struct hrt_arguments *arguments = run->arguments;
     const struct hrt_draw_rule rule = {
         .temperature = arguments->temperature,
@@ -112,17 +112,17 @@ static void warn_of_time(const struct hrt_run *run) {
              again);
 }
 
-int hrt_command_sample(const struct hrt_run *run, struct hrt_error *error) {
+int hrt_cli_command_sample(const struct hrt_run *run, struct hrt_error *error) {
     struct hrt_state state = {.program = run->program};
     struct hrt_sampler sampler;
     const bool opened =
-        hrt_run_open_sampler(run, &sampler, error) && check_usage(run->arguments, error);
+        hrt_cli_run_open_sampler(run, &sampler, error) && check_usage(run->arguments, error);
     if (opened) warn_of_time(run);
-    const bool done = hrt_ranks_agree(run->comm, opened, error) &&
-                      hrt_run_create_state(run, &state, NULL, false, error) &&
+    const bool done = hrt_train_ranks_agree(run->comm, opened, error) &&
+                      hrt_cli_run_create_state(run, &state, NULL, false, error) &&
                       sample(run, &sampler, &state, error);
-    if (!done) hrt_run_report(run, error);
-    hrt_state_destroy(&state);
+    if (!done) hrt_cli_run_report(run, error);
+    hrt_train_state_destroy(&state);
     hrt_sample_sampler_close(&sampler);
     return done ? HRT_EXIT_DONE : (int)error->code;
 }

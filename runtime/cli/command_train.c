@@ -107,8 +107,8 @@ static bool open_route(struct job *job, struct hrt_error *error) {
         .seed = (uint64_t)job->config->train_seed,
         .from = job->trainer.from,
         .drawn = job->trainer.drawn,
-        .ids_begun = hrt_facts_record(facts, run->arguments->record_ids),
-        .loads_begun = hrt_facts_record(facts, run->arguments->record_loads),
+        .ids_begun = hrt_cli_facts_record(facts, run->arguments->record_ids),
+        .loads_begun = hrt_cli_facts_record(facts, run->arguments->record_loads),
         .steps = job->config->train_steps,
         .batch = job->trainer.batch,
         .iterations = job->trainer.iterations,
@@ -137,7 +137,7 @@ static bool start_pretending(struct job *job, struct hrt_error *error) {
     if (!arguments->pretend) return true;
     if (arguments->save || arguments->sample)
         return hrt_fail_usage(error, "--pretend trains nothing that could be saved or sampled");
-    if (!hrt_pretend_read(&job->pretence, arguments->pretend, error)) return false;
+    if (!hrt_cli_pretend_read(&job->pretence, arguments->pretend, error)) return false;
     hk_pretend(&job->pretence);
     printf("pretending: kernels wait instead of computing, losses mean nothing\n");
     return true;
@@ -153,9 +153,10 @@ static bool open_inputs(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
     const char *save = run->arguments->save;
     if (!start_pretending(job, error)) return false;
-    if (run->arguments->sample && !hrt_run_open_sampler(run, &job->sampler, error)) return false;
+    if (run->arguments->sample && !hrt_cli_run_open_sampler(run, &job->sampler, error))
+        return false;
     if (save && leads(run) && !hrt_store_check_writable(save, error)) return false;
-    if (!hrt_run_open_data(run, &job->data, error)) return false;
+    if (!hrt_cli_run_open_data(run, &job->data, error)) return false;
     if (job->data.train.starts == 0)
         return hrt_fail_usage(error, "no training data: give --data FILE");
     if (job->config->train_eval_every && job->config->train_eval_steps &&
@@ -175,31 +176,31 @@ static bool open_watchers(struct job *job, struct hrt_error *error) {
 // Plans the run, and compares it with the checkpoint that it resumes.
 static bool plan(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
-    return hrt_trainer_plan(&job->trainer, run->program, job->config, run->comm, &job->data,
-                            error) &&
-           hrt_saves_check(&job->saves, &job->trainer, error);
+    return hrt_train_trainer_plan(&job->trainer, run->program, job->config, run->comm, &job->data,
+                                  error) &&
+           hrt_cli_saves_check(&job->saves, &job->trainer, error);
 }
 
 // And then.
 static bool set_up(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
-    hrt_saves_recall(&job->saves, &job->state);
+    hrt_cli_saves_recall(&job->saves, &job->state);
     const char *log = leads(run) ? job->config->log_jsonl : NULL;
-    const int64_t kept = log ? hrt_facts_log(job->saves.from.facts, log) : 0;
-    return hrt_trainer_create(&job->trainer, &job->state, error) &&
+    const int64_t kept = log ? hrt_cli_facts_log(job->saves.from.facts, log) : 0;
+    return hrt_train_trainer_create(&job->trainer, &job->state, error) &&
            hrt_log_jsonl_open(&job->log, log, kept, error) && open_watchers(job, error);
 }
 
 static bool prepare(struct job *job, struct hrt_error *error) {
     struct hrt_run run = *job->run;
-    if (!hrt_ranks_agree(run.comm, open_inputs(job, error), error) ||
-        !hrt_saves_open(&job->saves, job->run, error) ||
-        !hrt_ranks_agree(run.comm, plan(job, error), error))
+    if (!hrt_train_ranks_agree(run.comm, open_inputs(job, error), error) ||
+        !hrt_cli_saves_open(&job->saves, job->run, error) ||
+        !hrt_train_ranks_agree(run.comm, plan(job, error), error))
         return false;
     run.from = job->saves.from.step ? &job->saves.from : NULL;
     job->last.step = job->saves.from.step;
-    return hrt_run_create_state(&run, &job->state, &job->data, true, error) &&
-           hrt_ranks_agree(run.comm, set_up(job, error), error) && open_route(job, error);
+    return hrt_cli_run_create_state(&run, &job->state, &job->data, true, error) &&
+           hrt_train_ranks_agree(run.comm, set_up(job, error), error) && open_route(job, error);
 }
 
 // Whether step `number`, from 1, is followed by an evaluation: the last one is, where anything is held out.
@@ -216,14 +217,15 @@ static bool evaluate(struct job *job, struct hrt_step_report *step, struct hrt_e
     if (!evaluates(job, step->step)) return true;
     struct hrt_validation validation;
     const double begun = hrt_base_now();
-    hrt_comm_be_patient(job->run->comm, true);
+    hrt_net_comm_be_patient(job->run->comm, true);
     step->evaluated = true;
     const int64_t sequences =
         config->train_eval_steps * (job->trainer.tokens / job->run->program->positions);
-    if (!hrt_evaluate(&job->state, &job->data, sequences, NULL, &validation, error)) return false;
+    if (!hrt_train_evaluate(&job->state, &job->data, sequences, NULL, &validation, error))
+        return false;
     step->validation_loss = validation.loss;
     memcpy(step->named.validation, validation.named, sizeof validation.named);
-    hrt_comm_be_patient(job->run->comm, false);
+    hrt_net_comm_be_patient(job->run->comm, false);
     job->evaluating += hrt_base_now() - begun;
     return true;
 }
@@ -235,10 +237,10 @@ static void go_on_without(const struct job *job, const struct hrt_error *lost) {
 
 // Routes that are forced are no router's.
 static void look_at_routers(struct job *job, const struct hrt_routers *routers) {
-    if (!hrt_collapse_step(&job->collapse, routers) || job->run->arguments->route) return;
+    if (!hrt_train_collapse_step(&job->collapse, routers) || job->run->arguments->route) return;
     if (!leads(job->run)) return;
     hrt_log_progress_end_line(&job->progress);
-    hrt_collapse_warn(&job->trainer.loads, routers);
+    hrt_train_collapse_warn(&job->trainer.loads, routers);
 }
 
 // Shows a step. From here on output goes nowhere when nobody takes it; a reader that has gone away has also
@@ -276,7 +278,7 @@ static void log_step(struct job *job, const struct hrt_step_report *step) {
 // Takes the report of a step and tells it.
 static bool tell(struct job *job, struct hrt_error *error) {
     struct hrt_step_report step;
-    if (!hrt_trainer_report(&job->trainer, &step, error)) return false;
+    if (!hrt_train_trainer_report(&job->trainer, &step, error)) return false;
     if (job->first.step == 0) job->first = step;
     job->last = step;
     if (step.skipped && leads(job->run)) {
@@ -305,7 +307,8 @@ static bool tell_all_but(struct job *job, int64_t left, struct hrt_error *error)
 // device, with the next step.
 static bool take_step(struct job *job, int64_t number, struct hrt_error *error) {
     const bool waits = !job->trainer.ahead || evaluates(job, number + 1);
-    return hrt_trainer_ask(&job->trainer, number, error) && tell_all_but(job, waits ? 0 : 1, error);
+    return hrt_train_trainer_ask(&job->trainer, number, error) &&
+           tell_all_but(job, waits ? 0 : 1, error);
 }
 
 static void warn_of_save(const struct job *job, int64_t step, const struct hrt_error *failed) {
@@ -318,9 +321,9 @@ static void warn_of_save(const struct job *job, int64_t step, const struct hrt_e
 static void finish_save(struct job *job) {
     struct hrt_error failed = {0};
     if (!job->saves.saving) return;
-    hrt_comm_be_patient(job->run->comm, true);
-    if (!hrt_saves_finish(&job->saves, &failed)) warn_of_save(job, job->saves.begun, &failed);
-    hrt_comm_be_patient(job->run->comm, false);
+    hrt_net_comm_be_patient(job->run->comm, true);
+    if (!hrt_cli_saves_finish(&job->saves, &failed)) warn_of_save(job, job->saves.begun, &failed);
+    hrt_net_comm_be_patient(job->run->comm, false);
 }
 
 // Begins to write a checkpoint of the last step that was taken, once the one before has ended.
@@ -328,10 +331,10 @@ static bool checkpoint(struct job *job, struct hrt_error *error) {
     struct hrt_error failed = {0};
     if (!tell_all_but(job, 0, error)) return false;
     finish_save(job);
-    hrt_comm_be_patient(job->run->comm, true);
-    if (!hrt_saves_begin(&job->saves, &job->trainer, &job->log, job->last.step, &failed))
+    hrt_net_comm_be_patient(job->run->comm, true);
+    if (!hrt_cli_saves_begin(&job->saves, &job->trainer, &job->log, job->last.step, &failed))
         warn_of_save(job, job->last.step, &failed);
-    hrt_comm_be_patient(job->run->comm, false);
+    hrt_net_comm_be_patient(job->run->comm, false);
     return true;
 }
 
@@ -340,10 +343,10 @@ static bool checkpoint_end(struct job *job, struct hrt_error *error) {
     struct hrt_saves *saves = &job->saves;
     if (!saves->to.dir) return true;
     struct hrt_error failed = {0};
-    if (!hrt_saves_finish(saves, &failed)) warn_of_save(job, saves->begun, &failed);
+    if (!hrt_cli_saves_finish(saves, &failed)) warn_of_save(job, saves->begun, &failed);
     if (job->last.step <= saves->saved) return true;
-    if (!hrt_saves_begin(saves, &job->trainer, &job->log, job->last.step, error) ||
-        !hrt_saves_finish(saves, error))
+    if (!hrt_cli_saves_begin(saves, &job->trainer, &job->log, job->last.step, error) ||
+        !hrt_cli_saves_finish(saves, error))
         return false;
     printf("checkpoint: %s/step-%" PRId64 "\n", saves->to.dir, job->last.step);
     return true;
@@ -370,14 +373,15 @@ static void print_summary(const struct job *job) {
 // whenever: so all of them ask at the same places, and nothing that they do together depends on the signals themselves.
 // The same with a save that all of them have written.
 static bool is_stopped(struct job *job) {
-    const bool saves = job->saves.to.dir && (save_signal || hrt_saves_late(&job->saves));
+    const bool saves = job->saves.to.dir && (save_signal || hrt_cli_saves_late(&job->saves));
     enum { SAVES = STOPS, BUSY, QUESTIONS };
     int64_t asked[QUESTIONS];
     save_signal = 0;
     for (int i = 0; i < STOPS; i++) asked[i] = stop_signal == stops[i].number;
     asked[SAVES] = job->save_asked || saves;
-    asked[BUSY] = hrt_saves_busy(&job->saves);
-    if (job->run->program->world) hrt_comm_all_reduce(job->run->comm, asked, QUESTIONS, HRT_INT64);
+    asked[BUSY] = hrt_cli_saves_busy(&job->saves);
+    if (job->run->program->world)
+        hrt_net_comm_all_reduce(job->run->comm, asked, QUESTIONS, HRT_INT64);
     job->save_asked = asked[SAVES];
     if (!asked[BUSY]) finish_save(job);
     for (int i = 0; i < STOPS; i++) {
@@ -391,7 +395,7 @@ static bool is_stopped(struct job *job) {
 // A step, and the checkpoint that is due after it.
 static bool take_and_save(struct job *job, int64_t number, struct hrt_error *error) {
     if (!take_step(job, number, error)) return false;
-    if (!hrt_saves_due(&job->saves, number + 1) && !job->save_asked) return true;
+    if (!hrt_cli_saves_due(&job->saves, number + 1) && !job->save_asked) return true;
     job->save_asked = false;
     return number + 1 == job->config->train_steps ||
            checkpoint(job, error); // The last one is saved at the end.
@@ -410,7 +414,7 @@ static void begin_log(struct job *job) {
     job->peak = 1e9 * measure_peak(job);
     const struct hrt_log_run run = {.trainer = &job->trainer,
                                     .instructions = hk_isa_name(hk_isa()),
-                                    .threads = hrt_openmp_threads(),
+                                    .threads = hrt_cli_openmp_threads(),
                                     .from = job->saves.from.step,
                                     .peak = job->peak};
     hrt_log_jsonl_begin(&job->log, hrt_log_of_run(&run));
@@ -419,17 +423,17 @@ static void begin_log(struct job *job) {
 static bool train(struct job *job, struct hrt_error *error) {
     const struct hrt_program *program = job->run->program;
     const struct hrt_trainer *trainer = &job->trainer;
-    if (leads(job->run)) hrt_opening_warnings(trainer);
-    hrt_opening_data(&job->data);
+    if (leads(job->run)) hrt_cli_opening_warnings(trainer);
+    hrt_cli_opening_data(&job->data);
     print_what_is_kept(job);
-    hrt_opening_run(trainer);
+    hrt_cli_opening_run(trainer);
     // A launcher gives ranks a terminal of its own, even where it redirects their output.
     hrt_log_progress_start(&job->progress, stdout, job->config->train_steps, job->config->log_every,
                            program->loads > 0, trainer->comm->size == 1);
     begin_log(job);
     job->progress.peak = job->peak * trainer->comm->size;
     watch_signals(leads(job->run));
-    hrt_comm_be_patient(trainer->comm, false);
+    hrt_net_comm_be_patient(trainer->comm, false);
     const double start = hrt_base_now();
     bool done = true;
     for (int64_t i = job->last.step; done && i < job->config->train_steps && !is_stopped(job); i++)
@@ -437,7 +441,7 @@ static bool train(struct job *job, struct hrt_error *error) {
     struct hrt_error second; // Remaining reports are printed, even if the run failed.
     done = tell_all_but(job, 0, done ? error : &second) && done;
     job->seconds = hrt_base_now() - start - job->evaluating;
-    hrt_comm_be_patient(trainer->comm, true);
+    hrt_net_comm_be_patient(trainer->comm, true);
     hrt_log_progress_end_line(&job->progress);
     return done;
 }
@@ -447,11 +451,11 @@ static bool save(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
     const char *path = run->arguments->save;
     if (!path || job->last.step == 0) return true; // Nothing is better than what is there.
-    const struct hrt_buffer params = hrt_state_buffer(&job->state, HRT_PARAMETERS);
+    const struct hrt_buffer params = hrt_params_state_buffer(&job->state, HRT_PARAMETERS);
     hrt_train_dense_make_whole(&job->state);
     const bool saved = hrt_store_gather(&params, run->comm, path, error);
     hrt_train_dense_part(&job->state);
-    if (!hrt_ranks_agree(run->comm, saved, error)) return false;
+    if (!hrt_train_ranks_agree(run->comm, saved, error)) return false;
     printf("saved: %s\n", path);
     return true;
 }
@@ -490,15 +494,16 @@ static const char *stop_name(void) {
 
 static int check_grad(const struct hrt_run *run, struct hrt_error *error) {
     struct hrt_state state;
-    if (!hrt_run_create_state(run, &state, NULL, false, error)) return (int)error->code;
-    const bool done = hrt_check_grad(&state, run->arguments->check_grad,
-                                     (uint64_t)run->arguments->config.train_seed, stdout, error);
-    if (!done) hrt_run_report(run, error);
-    hrt_state_destroy(&state);
+    if (!hrt_cli_run_create_state(run, &state, NULL, false, error)) return (int)error->code;
+    const bool done =
+        hrt_train_check_grad(&state, run->arguments->check_grad,
+                             (uint64_t)run->arguments->config.train_seed, stdout, error);
+    if (!done) hrt_cli_run_report(run, error);
+    hrt_train_state_destroy(&state);
     return done ? HRT_EXIT_DONE : (int)error->code;
 }
 
-int hrt_command_train(const struct hrt_run *run, struct hrt_error *error) {
+int hrt_cli_command_train(const struct hrt_run *run, struct hrt_error *error) {
     if (run->arguments->check_grad) return check_grad(run, error);
     signal(SIGPIPE, SIG_IGN); // A write that nobody reads then fails.
     struct job job = {.run = run, .config = &run->arguments->config, .state.program = run->program};
@@ -511,16 +516,16 @@ int hrt_command_train(const struct hrt_run *run, struct hrt_error *error) {
         printf("stopped by %s after step %" PRId64 "\n", stop_name(), job.last.step);
         code = 128 + stop_signal;
     }
-    if (!done) hrt_run_report(run, error);
+    if (!done) hrt_cli_run_report(run, error);
     struct hrt_error close_error;
     hrt_log_jsonl_close(&job.log, &close_error); // Only open when something failed before.
     hrt_log_tensorboard_close(&job.board, &close_error);
     hrt_log_metrics_close(&job.metrics);
     hrt_route_close(&job.route);
-    hrt_saves_close(&job.saves);
+    hrt_cli_saves_close(&job.saves);
     struct hrt_profile *profile = job.trainer.profile;
-    hrt_trainer_destroy(&job.trainer);
-    hrt_state_destroy(&job.state);
+    hrt_train_trainer_destroy(&job.trainer);
+    hrt_train_state_destroy(&job.state);
     hrt_profile_close(
         profile); // No list of transport is under way any more that it would be told of.
     hrt_data_close(&job.data);

@@ -90,7 +90,7 @@ static void *watch(void *argument) {
     }
 }
 
-void hrt_watch_cores(void) {
+void hrt_cli_watch_cores(void) {
     static int threads; // Outlives this call; more than the cores together with the program's own.
     if (omp_get_max_threads() < 2 || waited_for_cores() < 0) return;
     threads = omp_get_num_procs() - omp_get_max_threads() + 2;

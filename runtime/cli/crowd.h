@@ -9,6 +9,6 @@
 // OpenMP reads how long to spin once, when it is loaded. But its threads spin shortly while there are more of them than
 // cores (libgomp: 100 rounds), which is looked up at every wait. So while cores are shared another thread has a team of
 // its own, which sleeps, and makes them too many. No result depends on any of it.
-void hrt_watch_cores(void);
+void hrt_cli_watch_cores(void);
 
 #endif

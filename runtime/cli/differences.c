@@ -15,7 +15,7 @@ static const char *text_or(const json_t *text, const char *other) {
     return value ? value : other;
 }
 
-void hrt_differ_settings(json_t *list, const json_t *there, const json_t *here, bool whole) {
+void hrt_cli_differ_settings(json_t *list, const json_t *there, const json_t *here, bool whole) {
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)here, key, value) {
@@ -30,7 +30,7 @@ void hrt_differ_settings(json_t *list, const json_t *there, const json_t *here, 
     }
 }
 
-void hrt_differ_files(json_t *list, const char *kind, const json_t *there, const json_t *here) {
+void hrt_cli_differ_files(json_t *list, const char *kind, const json_t *there, const json_t *here) {
     const size_t before = json_array_size(there), now = json_array_size(here);
     for (size_t i = 0; i < before || i < now; i++) {
         char what[48];
@@ -113,7 +113,7 @@ static void differ_part(json_t *list, const char *name, const char *there, const
     }
 }
 
-void hrt_differ_parts(json_t *list, const json_t *there, const json_t *here) {
+void hrt_cli_differ_parts(json_t *list, const json_t *there, const json_t *here) {
     const char *name;
     json_t *value;
     const bool was_known = json_object_size(there) > 0, is_known = json_object_size(here) > 0;
@@ -137,7 +137,7 @@ void hrt_differ_parts(json_t *list, const json_t *there, const json_t *here) {
 
 // ---- all of them
 
-void hrt_differences_text(const json_t *list, char *text, size_t room) {
+void hrt_cli_differences_text(const json_t *list, char *text, size_t room) {
     const size_t count = json_array_size(list);
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {

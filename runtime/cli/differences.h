@@ -12,17 +12,18 @@ struct json_t;
 //
 // Compares settings by key. `whole`: a missing key was not set; else the checkpoint is of a version that did not note
 // it.
-void hrt_differ_settings(struct json_t *list, const struct json_t *there, const struct json_t *here,
-                         bool whole);
+void hrt_cli_differ_settings(struct json_t *list, const struct json_t *there,
+                             const struct json_t *here, bool whole);
 
 // Compares the parts of a model (struct hrt_program), by their names.
-void hrt_differ_parts(struct json_t *list, const struct json_t *there, const struct json_t *here);
+void hrt_cli_differ_parts(struct json_t *list, const struct json_t *there,
+                          const struct json_t *here);
 
 // Compares files by their descriptions, in order: "training file 2 was ...".
-void hrt_differ_files(struct json_t *list, const char *kind, const struct json_t *there,
-                      const struct json_t *here);
+void hrt_cli_differ_files(struct json_t *list, const char *kind, const struct json_t *there,
+                          const struct json_t *here);
 
 // The first ones in `room` bytes, and how many more there are.
-void hrt_differences_text(const struct json_t *list, char *text, size_t room);
+void hrt_cli_differences_text(const struct json_t *list, char *text, size_t room);
 
 #endif

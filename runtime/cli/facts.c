@@ -86,7 +86,7 @@ static json_t *data_of(const struct hrt_data *data, int sharing) {
     json_t *files = json_array();
     for (int i = 0; i < data->train.parts; i++) {
         char text[HRT_CONTENT_TEXT];
-        hrt_content_text(text, data->file[data->train.part[i].file].fd, sharing);
+        hrt_cli_content_text(text, data->file[data->train.part[i].file].fd, sharing);
         json_array_append_new(files, json_string(text));
     }
     return files;
@@ -99,7 +99,7 @@ static json_t *teachers_of(const struct hrt_data *data) {
     for (int i = 0; teachers->files > 0 && i < data->train.parts; i++) {
         char text[HRT_CONTENT_TEXT];
         const int of = teachers->of[data->train.part[i].file];
-        hrt_content_text(text, teachers->file[of].fd, data->train.parts);
+        hrt_cli_content_text(text, teachers->file[of].fd, data->train.parts);
         json_array_append_new(files, json_string(text));
     }
     return files;
@@ -114,22 +114,23 @@ static json_t *route_of(const char *route) {
     if (!file || strncmp(route, "zipf:", 5) == 0) return json_string(route);
     const int fd = hf_open_input(file + 1, false, &why);
     if (fd >= 0) {
-        hrt_content_text(content, fd, 1);
+        hrt_cli_content_text(content, fd, 1);
         close(fd);
     }
     return json_sprintf("%.*s %s", (int)(file + 1 - route), route, content);
 }
 
-json_t *hrt_facts(const struct hrt_trainer *trainer, const char *route, int64_t step) {
+json_t *hrt_cli_facts(const struct hrt_trainer *trainer, const char *route, int64_t step) {
     const struct hrt_program *program = trainer->program;
-    json_t *facts = json_pack(
-        "{s:I s:I s:I s:s s:s s:o s:o s:o s:o s:o s:{}}", "step", (json_int_t)step, "sequences",
-        (json_int_t)hrt_trainer_sequences(trainer, step), "skipped", (json_int_t)trainer->skipped,
-        "program", program->name, "version", program->version, "settings", settings_of(trainer),
-        "model", model_of(program), "data", data_of(trainer->data, trainer->data->train.parts),
-        "teacher", teachers_of(trainer->data), "route", route_of(route), "files");
+    json_t *facts =
+        json_pack("{s:I s:I s:I s:s s:s s:o s:o s:o s:o s:o s:{}}", "step", (json_int_t)step,
+                  "sequences", (json_int_t)hrt_train_trainer_sequences(trainer, step), "skipped",
+                  (json_int_t)trainer->skipped, "program", program->name, "version",
+                  program->version, "settings", settings_of(trainer), "model", model_of(program),
+                  "data", data_of(trainer->data, trainer->data->train.parts), "teacher",
+                  teachers_of(trainer->data), "route", route_of(route), "files");
     const struct hrt_fssdp *fssdp = trainer->state ? trainer->state->fssdp : NULL;
-    json_t *history = fssdp ? hrt_fssdp_history(fssdp) : json_null();
+    json_t *history = fssdp ? hrt_experts_fssdp_history(fssdp) : json_null();
     if (facts && history && json_object_set_new(facts, "experts", history) == 0) return facts;
     json_decref(facts);
     return NULL;
@@ -142,21 +143,21 @@ static void differ_route(json_t *list, const json_t *there, const json_t *here) 
                               json_sprintf("--route was %.200s there and is %.200s here", was, is));
 }
 
-json_t *hrt_facts_differ(const json_t *facts, const struct hrt_trainer *trainer,
-                         const char *route) {
+json_t *hrt_cli_facts_differ(const json_t *facts, const struct hrt_trainer *trainer,
+                             const char *route) {
     json_t *list = json_array();
-    json_t *here = hrt_facts(trainer, route, 0);
+    json_t *here = hrt_cli_facts(trainer, route, 0);
     const json_t *model = json_object_get(facts, "model");
-    hrt_differ_settings(list, json_object_get(facts, "settings"), json_object_get(here, "settings"),
-                        model);
+    hrt_cli_differ_settings(list, json_object_get(facts, "settings"),
+                            json_object_get(here, "settings"), model);
     json_t *data =
         data_of(trainer->data, model ? trainer->data->train.parts : trainer->data->files);
-    hrt_differ_files(list, "training", json_object_get(facts, "data"), data);
+    hrt_cli_differ_files(list, "training", json_object_get(facts, "data"), data);
     json_decref(data);
-    hrt_differ_files(list, "teacher's", json_object_get(facts, "teacher"),
-                     json_object_get(here, "teacher"));
+    hrt_cli_differ_files(list, "teacher's", json_object_get(facts, "teacher"),
+                         json_object_get(here, "teacher"));
     differ_route(list, json_object_get(facts, "route"), json_object_get(here, "route"));
-    if (model) hrt_differ_parts(list, model, json_object_get(here, "model"));
+    if (model) hrt_cli_differ_parts(list, model, json_object_get(here, "model"));
     if (here && list) {
         json_decref(here);
         return list;
@@ -166,7 +167,8 @@ json_t *hrt_facts_differ(const json_t *facts, const struct hrt_trainer *trainer,
     return NULL;
 }
 
-bool hrt_facts_go_on(const json_t *facts, struct hrt_trainer *trainer, struct hrt_error *error) {
+bool hrt_cli_facts_go_on(const json_t *facts, struct hrt_trainer *trainer,
+                         struct hrt_error *error) {
     const json_t *number = json_object_get(facts, "sequences");
     const int64_t step = json_integer_value(json_object_get(facts, "step"));
     const int64_t sequences = json_integer_value(number);
@@ -174,25 +176,26 @@ bool hrt_facts_go_on(const json_t *facts, struct hrt_trainer *trainer, struct hr
     if (!json_is_integer(number) || sequences < 0 || sequences > INT64_MAX / 2 || step < 1)
         return hrt_fail(error, "'%s' does not say how many sequences have been drawn",
                         HRT_FACTS_FILE);
-    hrt_trainer_go_on(trainer, step, sequences, skipped >= 0 && skipped <= step ? skipped : 0);
+    hrt_train_trainer_go_on(trainer, step, sequences,
+                            skipped >= 0 && skipped <= step ? skipped : 0);
     return true;
 }
 
 // ---- files
 
-void hrt_facts_note_log(json_t *facts, const struct hrt_jsonl *log) {
+void hrt_cli_facts_note_log(json_t *facts, const struct hrt_jsonl *log) {
     const int64_t bytes = hrt_log_jsonl_bytes(log);
     if (bytes < 0) return;
     json_object_set_new(json_object_get(facts, "files"), log->path, json_integer(bytes));
 }
 
-int64_t hrt_facts_log(const json_t *facts, const char *path) {
+int64_t hrt_cli_facts_log(const json_t *facts, const char *path) {
     const json_t *bytes = json_object_get(json_object_get(facts, "files"), path);
     return json_integer_value(bytes) > 0 ? json_integer_value(bytes) : 0;
 }
 
-void hrt_facts_note_records(json_t *facts, const struct hrt_arguments *arguments,
-                            const struct hrt_route *route) {
+void hrt_cli_facts_note_records(json_t *facts, const struct hrt_arguments *arguments,
+                                const struct hrt_route *route) {
     json_t *records = json_object();
     if (route && route->records_ids && !route->lost_ids)
         json_object_set_new(records, arguments->record_ids, json_integer(route->ids_begun));
@@ -201,7 +204,7 @@ void hrt_facts_note_records(json_t *facts, const struct hrt_arguments *arguments
     json_object_set_new(facts, "records", records);
 }
 
-int64_t hrt_facts_record(const json_t *facts, const char *path) {
+int64_t hrt_cli_facts_record(const json_t *facts, const char *path) {
     const json_t *records = json_object_get(facts, "records");
     if (!facts || !path) return -1;
     if (!records) return access(path, F_OK) == 0 ? 0 : -1;

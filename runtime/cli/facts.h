@@ -27,25 +27,25 @@ struct json_t;
 
 // The facts after step `step`, of a run with this --route (NULL: none). The caller gives them back by json_decref;
 // NULL: out of memory.
-struct json_t *hrt_facts(const struct hrt_trainer *trainer, const char *route, int64_t step);
+struct json_t *hrt_cli_facts(const struct hrt_trainer *trainer, const char *route, int64_t step);
 
 // Differences between the run of the facts and the one that resumes, as sentences: an array that the caller gives back;
 // NULL: out of memory. Older versions have fewer facts, and fewer are compared.
-struct json_t *hrt_facts_differ(const struct json_t *facts, const struct hrt_trainer *trainer,
-                                const char *route);
+struct json_t *hrt_cli_facts_differ(const struct json_t *facts, const struct hrt_trainer *trainer,
+                                    const char *route);
 
 // Tells a trainer that is planned where the run of the facts has ended. False: they do not say.
-bool hrt_facts_go_on(const struct json_t *facts, struct hrt_trainer *trainer,
-                     struct hrt_error *error);
+bool hrt_cli_facts_go_on(const struct json_t *facts, struct hrt_trainer *trainer,
+                         struct hrt_error *error);
 
 // Notes how much of the log is there; and what was noted: 0 bytes of a file of another name.
-void hrt_facts_note_log(struct json_t *facts, const struct hrt_jsonl *log);
-int64_t hrt_facts_log(const struct json_t *facts, const char *path);
+void hrt_cli_facts_note_log(struct json_t *facts, const struct hrt_jsonl *log);
+int64_t hrt_cli_facts_log(const struct json_t *facts, const char *path);
 
 // Notes which records of routing there are; and the step before which a record began that the run of the facts has; -1:
 // that has no record of this path. For a version that did not note them, an existing file has begun before step 1.
-void hrt_facts_note_records(struct json_t *facts, const struct hrt_arguments *arguments,
-                            const struct hrt_route *route);
-int64_t hrt_facts_record(const struct json_t *facts, const char *path);
+void hrt_cli_facts_note_records(struct json_t *facts, const struct hrt_arguments *arguments,
+                                const struct hrt_route *route);
+int64_t hrt_cli_facts_record(const struct json_t *facts, const char *path);
 
 #endif

@@ -1,4 +1,4 @@
-// hrt_main: from argv to an exit code.
+// hrt_cli_main: from argv to an exit code.
 #include <errno.h>
 #include <inttypes.h>
 #include <omp.h>
@@ -27,7 +27,7 @@ static bool needs_ranks(const struct hrt_run *run) {
 static int run_command(const struct hrt_run *run, struct hrt_error *error) {
     const struct hrt_arguments *arguments = run->arguments;
     if (arguments->help) {
-        hrt_options_help(stdout, run->program, arguments->command);
+        hrt_cli_options_help(stdout, run->program, arguments->command);
         return HRT_EXIT_DONE;
     }
     if (arguments->version) {
@@ -35,20 +35,20 @@ static int run_command(const struct hrt_run *run, struct hrt_error *error) {
         return HRT_EXIT_DONE;
     }
     if (arguments->threads) omp_set_num_threads((int)arguments->threads);
-    if (needs_ranks(run) && hrt_openmp_spins()) hrt_watch_cores();
+    if (needs_ranks(run) && hrt_cli_openmp_spins()) hrt_cli_watch_cores();
     switch (arguments->command) {
     case HRT_TRAIN:
-        return hrt_command_train(run, error);
+        return hrt_cli_command_train(run, error);
     case HRT_EVAL:
-        return hrt_command_eval(run, error);
+        return hrt_cli_command_eval(run, error);
     case HRT_SAMPLE:
-        return hrt_command_sample(run, error);
+        return hrt_cli_command_sample(run, error);
     case HRT_EXPORT:
-        return hrt_command_export(run, error);
+        return hrt_cli_command_export(run, error);
     case HRT_LINKS:
-        return hrt_command_links(run, error);
+        return hrt_cli_command_links(run, error);
     case HRT_INFO:
-        return hrt_command_info(run, error);
+        return hrt_cli_command_info(run, error);
     }
     return HRT_EXIT_USAGE;
 }
@@ -82,21 +82,22 @@ static bool join(const struct hrt_run *run, int argc, char **argv, bool sound,
                  struct hrt_error *error) {
     const struct hrt_program *program = run->program;
     struct hrt_comm *comm = run->comm;
-    const struct hrt_comm_backend *backend = program->backend ? program->backend : &hrt_comm_self;
+    const struct hrt_comm_backend *backend =
+        program->backend ? program->backend : &hrt_net_comm_self;
     struct hrt_error failed = {0};
     if (!backend->open(comm, hrt_base_topology_path(), &failed)) {
         if (sound) *error = failed;
         return false;
     }
-    if (!program->world) return hrt_placement_create(run->placement, program, 0, error);
-    hrt_comm_be_patient(comm, true); // Training alone is in a hurry.
+    if (!program->world) return hrt_params_placement_create(run->placement, program, 0, error);
+    hrt_net_comm_be_patient(comm, true); // Training alone is in a hurry.
     if (sound && comm->rank > 0 && !freopen("/dev/null", "w", stdout))
         sound = hrt_fail(error, "cannot open /dev/null: %s", strerror(errno));
-    if (!hrt_ranks_agree(comm, sound, error) || !hrt_same_start(run, argc, argv, error))
+    if (!hrt_train_ranks_agree(comm, sound, error) || !hrt_cli_same_start(run, argc, argv, error))
         return false;
     if (!needs_ranks(run)) return true;
     if (comm->size == program->world)
-        return hrt_placement_create(run->placement, program, comm->rank, error);
+        return hrt_params_placement_create(run->placement, program, comm->rank, error);
     const bool mpi = strcmp(backend->name, "mpi") == 0;
     return hrt_fail_usage(error,
                           "compiled for %" PRId64 " ranks (cluster.nodes x cluster.devices), but "
@@ -107,34 +108,34 @@ static bool join(const struct hrt_run *run, int argc, char **argv, bool sound,
 
 // Whether the threads that it shall compute with are possible.
 static bool check_threads(const struct hrt_arguments *arguments, struct hrt_error *error) {
-    if (!arguments->threads && !hrt_openmp_check(error)) return false;
-    return hrt_stacks_check(arguments->threads ? (int)arguments->threads : omp_get_max_threads(),
-                            error);
+    if (!arguments->threads && !hrt_cli_check_openmp(error)) return false;
+    return hrt_cli_check_stacks(
+        arguments->threads ? (int)arguments->threads : omp_get_max_threads(), error);
 }
 
 // From the command line to ranks that have met.
 static bool start(const struct hrt_run *run, int argc, char **argv, struct hrt_error *error) {
     const struct hrt_program *program = run->program;
     const bool sound = check_processor(program, error) &&
-                       hrt_options_parse(run->arguments, argc, argv, program, error) &&
-                       (!needs_ranks(run) ||
-                        (check_threads(run->arguments, error) && hrt_run_check_files(run, error)));
+                       hrt_cli_options_parse(run->arguments, argc, argv, program, error) &&
+                       (!needs_ranks(run) || (check_threads(run->arguments, error) &&
+                                              hrt_cli_run_check_files(run, error)));
     const bool others = has_others(program);
     if (!others && (!sound || !needs_ranks(run))) return sound;
     if (sound) hk_isa(); // One that HECATE_ISA ends is not waited for yet.
     return join(run, argc, argv, sound, error);
 }
 
-int hrt_main(int argc, char **argv, const struct hrt_program *program) {
+int hrt_cli_main(int argc, char **argv, const struct hrt_program *program) {
     hf_hold_standard();
-    hrt_prepare_openmp(argv);
+    hrt_cli_prepare_openmp(argv);
     signal(SIGXFSZ, SIG_IGN); // A write beyond the limit then fails, and is told.
     struct hrt_placement placement = {.program = program};
     struct hrt_error error = {0};
     struct hrt_arguments arguments;
     struct hrt_comm comm;
     const struct hrt_run run = {program, &placement, &arguments, &comm, NULL};
-    hrt_comm_open_self(&comm);
+    hrt_net_comm_open_self(&comm);
 
     const bool started = start(&run, argc, argv, &error);
     int code = started ? run_command(&run, &error) : (int)error.code;
@@ -142,8 +143,8 @@ int hrt_main(int argc, char **argv, const struct hrt_program *program) {
         hrt_fail(&error, "cannot write to standard output: %s", strerror(errno));
         code = HRT_EXIT_FAILED;
     }
-    hrt_run_report(&run, &error);
-    hrt_comm_close(&comm);
-    hrt_placement_destroy(&placement);
+    hrt_cli_run_report(&run, &error);
+    hrt_net_comm_close(&comm);
+    hrt_params_placement_destroy(&placement);
     return code;
 }

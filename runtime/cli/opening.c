@@ -9,7 +9,7 @@
 #include "runtime/log/progress.h"
 #include "runtime/log/run_header.h"
 
-void hrt_opening_data(const struct hrt_data *data) {
+void hrt_cli_opening_data(const struct hrt_data *data) {
     char train[32], validation[32];
     hrt_log_format_count(train, sizeof train, (double)data->train.tokens);
     hrt_log_format_count(validation, sizeof validation, (double)data->validation.tokens);
@@ -31,10 +31,10 @@ void hrt_opening_data(const struct hrt_data *data) {
 }
 
 // Ranks, devices, and the size of a step.
-void hrt_opening_run(const struct hrt_trainer *trainer) {
+void hrt_cli_opening_run(const struct hrt_trainer *trainer) {
     const struct hrt_program *program = trainer->program;
     const int ranks = trainer->comm->size, nodes = trainer->comm->nodes,
-              threads = hrt_openmp_threads();
+              threads = hrt_cli_openmp_threads();
     char of_ranks[32] = "";
     if (ranks > 1) {
         printf("ranks: %d on %d node%s, experts: %s\n", ranks, nodes, nodes > 1 ? "s" : "",
@@ -51,7 +51,7 @@ void hrt_opening_run(const struct hrt_trainer *trainer) {
            trainer->tokens, of_ranks, trainer->iterations, trainer->batch, program->positions);
 }
 
-void hrt_opening_warnings(const struct hrt_trainer *trainer) {
+void hrt_cli_opening_warnings(const struct hrt_trainer *trainer) {
     const int64_t warmup = trainer->config->train_schedule_warmup,
                   steps = trainer->config->train_steps;
     if (warmup > steps)

@@ -6,10 +6,10 @@
 #include "runtime/train/trainer.h"
 
 // Both print to standard output. The trainer has its state.
-void hrt_opening_data(const struct hrt_data *data);
-void hrt_opening_run(const struct hrt_trainer *trainer);
+void hrt_cli_opening_data(const struct hrt_data *data);
+void hrt_cli_opening_run(const struct hrt_trainer *trainer);
 
 // Warns of settings whose combination is probably unwanted.
-void hrt_opening_warnings(const struct hrt_trainer *trainer);
+void hrt_cli_opening_warnings(const struct hrt_trainer *trainer);
 
 #endif

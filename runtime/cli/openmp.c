@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-bool hrt_openmp_check(struct hrt_error *error) {
+bool hrt_cli_check_openmp(struct hrt_error *error) {
     const char *text = getenv("OMP_NUM_THREADS");
     if (!text || !*text) return true;
     char *end;
@@ -34,7 +34,7 @@ static size_t stack_bytes(void) {
     return bytes;
 }
 
-bool hrt_stacks_check(int threads, struct hrt_error *error) {
+bool hrt_cli_check_stacks(int threads, struct hrt_error *error) {
     const size_t own = stack_bytes();
     size_t other = own;
     // All threads but the first are alike.
@@ -47,14 +47,14 @@ bool hrt_stacks_check(int threads, struct hrt_error *error) {
                           own > other ? "OMP_STACKSIZE" : "ulimit -s");
 }
 
-int hrt_threads_of_rank(int cores, int all, int ranks) {
+int hrt_cli_threads_of_rank(int cores, int all, int ranks) {
     // Bound ranks are spread over all cores: as many share these as their part of all says.
     const int sharing = (int)(((long)ranks * cores + all - 1) / all);
     const int threads = cores / (sharing > 1 ? sharing : 1);
     return threads > 1 ? threads : 1;
 }
 
-int hrt_local_ranks(void) {
+int hrt_cli_local_ranks(void) {
     static const char *const names[] = {
         "LOCAL_WORLD_SIZE",           // torchrun
         "OMPI_COMM_WORLD_LOCAL_SIZE", // mpirun
@@ -92,11 +92,11 @@ static int cores_of_all_ranks(void) {
 
 static bool set_threads(void) {
     static const char *const other[] = {"OMP_THREAD_LIMIT", NULL};
-    const int ranks = hrt_local_ranks();
+    const int ranks = hrt_cli_local_ranks();
     if (ranks < 2) return false;
     char threads[16];
     snprintf(threads, sizeof threads, "%d",
-             hrt_threads_of_rank(cores_of(0), cores_of_all_ranks(), ranks));
+             hrt_cli_threads_of_rank(cores_of(0), cores_of_all_ranks(), ranks));
     return set("OMP_NUM_THREADS", threads, other);
 }
 
@@ -104,14 +104,14 @@ static bool set_binding(void) {
     static const char *const other[] = {"OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY", NULL};
     if (access("/sys/devices/system/node/node1", F_OK) != 0) return false;
     // Ranks that are not bound would all begin with the first core.
-    if (hrt_local_ranks() > 1 && cores_of(0) == cores_of_all_ranks()) return false;
+    if (hrt_cli_local_ranks() > 1 && cores_of(0) == cores_of_all_ranks()) return false;
     return set("OMP_PROC_BIND", "true", other);
 }
 
 // Iterations for which one process spins, OpenMP's own unit; some tenths of a millisecond.
 static const char spins[] = "30000";
 
-bool hrt_openmp_spins(void) {
+bool hrt_cli_openmp_spins(void) {
     const char *count = getenv("GOMP_SPINCOUNT");
     return count && strcmp(count, spins) == 0;
 }
@@ -119,16 +119,16 @@ bool hrt_openmp_spins(void) {
 static bool set_spinning(void) {
     static const char *const other[] = {"OMP_WAIT_POLICY", "KMP_BLOCKTIME", NULL};
     // Ranks have helper threads besides, which need the cores of those that wait.
-    if (!set("GOMP_SPINCOUNT", hrt_local_ranks() > 1 ? "1000" : spins, other)) return false;
+    if (!set("GOMP_SPINCOUNT", hrt_cli_local_ranks() > 1 ? "1000" : spins, other)) return false;
     return setenv("KMP_BLOCKTIME", "1", 1) == 0; // LLVM's OpenMP; milliseconds.
 }
 
-void hrt_prepare_openmp(char **argv) {
+void hrt_cli_prepare_openmp(char **argv) {
     const bool threads = set_threads(), binding = set_binding(), spinning = set_spinning();
     if (threads || binding || spinning) execv("/proc/self/exe", argv);
 }
 
-int hrt_openmp_threads(void) {
+int hrt_cli_openmp_threads(void) {
     const int wanted = omp_get_max_threads(), limit = omp_get_thread_limit();
     return wanted < limit ? wanted : limit;
 }

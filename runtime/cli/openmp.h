@@ -13,22 +13,22 @@ enum {
 
 // Whether OMP_NUM_THREADS, where it is set, is a number of threads, or a list (of levels, of which programs
 // have one) that begins with one. Else a usage error. OpenMP itself reports faults of other variables.
-bool hrt_openmp_check(struct hrt_error *error);
+bool hrt_cli_check_openmp(struct hrt_error *error);
 
 // Whether each of `threads` threads has a stack that kernels fit in (ulimit -s, OMP_STACKSIZE); beyond it they
 // would end by SIGSEGV. Else a usage error.
-bool hrt_stacks_check(int threads, struct hrt_error *error);
+bool hrt_cli_check_stacks(int threads, struct hrt_error *error);
 
 // Threads for one rank: it may run on `cores` of `all` cores that the run has on this node, for
 // `ranks` ranks. Ranks that are not bound to cores, or bound to a socket that others are bound to as
 // well, share them evenly. At least 1.
-int hrt_threads_of_rank(int cores, int all, int ranks);
+int hrt_cli_threads_of_rank(int cores, int all, int ranks);
 
 // Ranks of this run on this node, as the launcher says; 1 when it does not.
-int hrt_local_ranks(void);
+int hrt_cli_local_ranks(void);
 
 // Sets, unless the user's environment says something about it,
-// - the number of threads, when ranks share cores (hrt_threads_of_rank): more threads than cores
+// - the number of threads, when ranks share cores (hrt_cli_threads_of_rank): more threads than cores
 //   only wait for each other,
 // - that threads stay where they are, when the node has several memories (NUMA): a thread that moves
 //   finds its data far away. With one memory the kernel's choice is the better one, since it knows
@@ -45,12 +45,12 @@ int hrt_local_ranks(void);
 // OpenMP reads its environment when it is loaded, before any code of ours: so this starts the
 // program anew, once, when it has set something. Call it first in main; when it cannot, it returns
 // and nothing is lost.
-void hrt_prepare_openmp(char **argv);
+void hrt_cli_prepare_openmp(char **argv);
 
 // Threads that a loop of this process has.
-int hrt_openmp_threads(void);
+int hrt_cli_openmp_threads(void);
 
-// Whether threads spin as hrt_prepare_openmp makes those of one process; false when the user's environment decides.
-bool hrt_openmp_spins(void);
+// Whether threads spin as hrt_cli_prepare_openmp makes those of one process; false when the user's environment decides.
+bool hrt_cli_openmp_spins(void);
 
 #endif

@@ -224,8 +224,8 @@ static bool apply_option(struct hrt_arguments *arguments, int argc, char **argv,
     return hrt_config_set(&arguments->config, program, option->key, value, option->name, error);
 }
 
-bool hrt_options_parse(struct hrt_arguments *arguments, int argc, char **argv,
-                       const struct hrt_program *program, struct hrt_error *error) {
+bool hrt_cli_options_parse(struct hrt_arguments *arguments, int argc, char **argv,
+                           const struct hrt_program *program, struct hrt_error *error) {
     *arguments = (struct hrt_arguments){
         .entries = 64, .tokens = 200, .temperature = 0.8, .topp = 1, .shard_bytes = 5000000000};
     if (!hrt_config_init(&arguments->config, program, error)) return false;
@@ -274,7 +274,7 @@ static void print_program_help(FILE *out, const struct hrt_program *program) {
             program->name);
 }
 
-void hrt_options_help(FILE *out, const struct hrt_program *program, enum hrt_command command) {
+void hrt_cli_options_help(FILE *out, const struct hrt_program *program, enum hrt_command command) {
     if (!command) {
         print_program_help(out, program);
         return;

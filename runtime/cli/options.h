@@ -36,10 +36,10 @@ struct hrt_arguments {
 };
 
 // Parses argv. False: a usage error.
-bool hrt_options_parse(struct hrt_arguments *arguments, int argc, char **argv,
-                       const struct hrt_program *program, struct hrt_error *error);
+bool hrt_cli_options_parse(struct hrt_arguments *arguments, int argc, char **argv,
+                           const struct hrt_program *program, struct hrt_error *error);
 
 // Prints the help of one command, or (0) of the program.
-void hrt_options_help(FILE *out, const struct hrt_program *program, enum hrt_command command);
+void hrt_cli_options_help(FILE *out, const struct hrt_program *program, enum hrt_command command);
 
 #endif

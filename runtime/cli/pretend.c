@@ -47,7 +47,7 @@ static bool read_line(struct hk_pretence *pretence, char *line, unsigned *seen, 
     return true;
 }
 
-bool hrt_pretend_read(struct hk_pretence *pretence, const char *path, struct hrt_error *error) {
+bool hrt_cli_pretend_read(struct hk_pretence *pretence, const char *path, struct hrt_error *error) {
     const char *why;
     FILE *file = hf_input(path, false, &why);
     if (!file) return hrt_fail(error, "cannot read %s: %s", path, why);

@@ -14,6 +14,6 @@
 //     call      2e-5    # s, of every kernel
 // False, with file and line: unreadable, a word that is none of these, one twice or not at all, a rate
 // that is not positive or a time that is negative.
-bool hrt_pretend_read(struct hk_pretence *pretence, const char *path, struct hrt_error *error);
+bool hrt_cli_pretend_read(struct hk_pretence *pretence, const char *path, struct hrt_error *error);
 
 #endif

@@ -94,7 +94,7 @@ static bool add_standard_output(struct listing *list) {
            hrt_fail_usage(list->error, "%s", why);
 }
 
-bool hrt_run_check_files(const struct hrt_run *run, struct hrt_error *error) {
+bool hrt_cli_run_check_files(const struct hrt_run *run, struct hrt_error *error) {
     const struct hrt_arguments *a = run->arguments;
     struct listing list = {.error = error};
     const bool writes = (a->command == HRT_TRAIN && !a->check_grad) || a->command == HRT_LINKS ||

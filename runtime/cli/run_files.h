@@ -6,6 +6,6 @@
 
 // Whether the files that the command line and the environment name can be used together. A usage error names
 // the two that are the same file. Opens nothing; call before anything is opened, and before ranks meet.
-bool hrt_run_check_files(const struct hrt_run *run, struct hrt_error *error);
+bool hrt_cli_run_check_files(const struct hrt_run *run, struct hrt_error *error);
 
 #endif

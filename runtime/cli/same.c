@@ -57,7 +57,7 @@ static bool sum_content(int fd, int64_t bytes, int64_t most, uint64_t *sum) {
     return true;
 }
 
-bool hrt_content_text(char text[HRT_CONTENT_TEXT], int fd, int files) {
+bool hrt_cli_content_text(char text[HRT_CONTENT_TEXT], int fd, int files) {
     struct stat status;
     uint64_t sum;
     int64_t most = READ_MOST / (files ? files : 1);
@@ -75,7 +75,7 @@ bool hrt_content_text(char text[HRT_CONTENT_TEXT], int fd, int files) {
 // Describes the content of an open file.
 static void describe(struct facts *facts, int fd, int files) {
     char text[HRT_CONTENT_TEXT];
-    const bool read = hrt_content_text(text, fd, files);
+    const bool read = hrt_cli_content_text(text, fd, files);
     fprintf(facts->out, "%s%s", read ? "has " : "", text);
 }
 
@@ -173,7 +173,7 @@ static void add_files(struct facts *facts, const struct hrt_run *run, const stru
 static char *broadcast(struct hrt_comm *comm, const struct facts *own, int64_t *bytes) {
     const size_t ranks = (size_t)comm->size;
     *bytes = comm->rank == 0 ? (int64_t)own->bytes : 0;
-    hrt_comm_all_reduce(comm, bytes, 1, HRT_INT64);
+    hrt_net_comm_all_reduce(comm, bytes, 1, HRT_INT64);
     char *all = malloc((size_t)*bytes + 1);
     size_t *count = calloc(3 * ranks, sizeof *count);
     struct hrt_steps steps = {.step = calloc(2 * ranks, sizeof(struct hrt_step)),
@@ -183,8 +183,8 @@ static char *broadcast(struct hrt_comm *comm, const struct facts *own, int64_t *
         for (size_t r = 0; comm->rank == 0 && r < ranks; r++) send[r] = own->bytes;
         recv[0] = (size_t)*bytes;
         const struct hrt_exchange exchange = {send, offset, recv, offset};
-        hrt_exchange_on(comm, HRT_LANE_SAVE, &steps, all, own->text, &exchange,
-                        "how rank 0 was started");
+        hrt_net_exchange_on(comm, HRT_LANE_SAVE, &steps, all, own->text, &exchange,
+                            "how rank 0 was started");
     } else {
         free(all);
         all = NULL;
@@ -226,11 +226,11 @@ static bool open_facts(struct facts *facts, struct hrt_error *error) {
 static bool compare_all(struct hrt_comm *comm, struct facts *facts, bool sound,
                         struct hrt_error *error) {
     if (facts->out && fclose(facts->out) != 0) sound = hrt_fail(error, "out of memory");
-    if (hrt_ranks_agree(comm, sound, error)) {
+    if (hrt_train_ranks_agree(comm, sound, error)) {
         int64_t bytes;
         char *other = broadcast(comm, facts, &bytes);
-        if (!other) hrt_comm_abort(comm, HRT_EXIT_FAILED);
-        sound = hrt_ranks_agree(comm, compare(facts, other, bytes, comm->rank, error), error);
+        if (!other) hrt_net_comm_abort(comm, HRT_EXIT_FAILED);
+        sound = hrt_train_ranks_agree(comm, compare(facts, other, bytes, comm->rank, error), error);
         free(other);
     } else {
         sound = false;
@@ -239,8 +239,8 @@ static bool compare_all(struct hrt_comm *comm, struct facts *facts, bool sound,
     return sound;
 }
 
-bool hrt_same_start(const struct hrt_run *run, int argc, char *const *argv,
-                    struct hrt_error *error) {
+bool hrt_cli_same_start(const struct hrt_run *run, int argc, char *const *argv,
+                        struct hrt_error *error) {
     struct facts facts = {0};
     if (run->comm->size == 1) return true;
     const bool opened = open_facts(&facts, error);
@@ -248,8 +248,8 @@ bool hrt_same_start(const struct hrt_run *run, int argc, char *const *argv,
     return compare_all(run->comm, &facts, opened, error);
 }
 
-bool hrt_same_files(const struct hrt_run *run, const struct hrt_data *data,
-                    struct hrt_error *error) {
+bool hrt_cli_same_files(const struct hrt_run *run, const struct hrt_data *data,
+                        struct hrt_error *error) {
     struct facts facts = {0};
     if (run->comm->size == 1) return true;
     const bool opened = open_facts(&facts, error);

@@ -23,16 +23,16 @@ enum { HRT_CONTENT_TEXT = 80 };
 
 // Describes the compared content of a file, in words: "12 bytes and checksum ...". It is one of `files`, which share
 // the bytes read. False: it cannot be read, which the text says then.
-bool hrt_content_text(char text[HRT_CONTENT_TEXT], int fd, int files);
+bool hrt_cli_content_text(char text[HRT_CONTENT_TEXT], int fd, int files);
 
 // Whether all ranks were started alike; `argv` as main got it. Collective.
 // False, on all ranks: the lowest that differs has the message, a usage error. Nothing to do on one rank.
-bool hrt_same_start(const struct hrt_run *run, int argc, char *const *argv,
-                    struct hrt_error *error);
+bool hrt_cli_same_start(const struct hrt_run *run, int argc, char *const *argv,
+                        struct hrt_error *error);
 
 // Whether all ranks read the same files: `data` (NULL: none), --load, --pretend and those of --route. Collective.
 // False, on all ranks: the lowest that differs has the message.
-bool hrt_same_files(const struct hrt_run *run, const struct hrt_data *data,
-                    struct hrt_error *error);
+bool hrt_cli_same_files(const struct hrt_run *run, const struct hrt_data *data,
+                        struct hrt_error *error);
 
 #endif

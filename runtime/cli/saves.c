@@ -37,7 +37,7 @@ static bool check_folder(const struct hrt_saves *saves, struct hrt_error *error)
     int64_t *step;
     size_t steps;
     if (arguments->resume && is_same_folder(dir, folder_to_resume(arguments))) return true;
-    if (!hrt_folder_list(dir, &step, &steps, error)) return false;
+    if (!hrt_store_folder_list(dir, &step, &steps, error)) return false;
     const int64_t newest = steps ? step[0] : 0;
     free(step);
     if (steps == 0) return true;
@@ -49,7 +49,8 @@ static bool check_folder(const struct hrt_saves *saves, struct hrt_error *error)
 
 static bool open_folder(struct hrt_saves *saves, struct hrt_error *error) {
     if (!saves->to.dir || saves->run->comm->rank > 0) return true;
-    return hrt_folder_open(saves->to.dir, &saves->to.lock, error) && check_folder(saves, error);
+    return hrt_store_folder_open(saves->to.dir, &saves->to.lock, error) &&
+           check_folder(saves, error);
 }
 
 static bool find(struct hrt_saves *saves, struct hrt_error *error) {
@@ -57,11 +58,12 @@ static bool find(struct hrt_saves *saves, struct hrt_error *error) {
     const struct hrt_arguments *arguments = run->arguments;
     const char *dir = folder_to_resume(arguments);
     if (!arguments->resume) return true;
-    if (!hrt_checkpoint_find(&saves->from, dir, run->program->name, run->comm, error)) return false;
+    if (!hrt_store_checkpoint_find(&saves->from, dir, run->program->name, run->comm, error))
+        return false;
     if (saves->from.step > 0) return true; // Printed once it is known to go on.
     if (*arguments->resume) {
         hrt_fail(error, "--resume: '%s' has no checkpoint", dir);
-        return hrt_ranks_agree(run->comm, false, error);
+        return hrt_train_ranks_agree(run->comm, false, error);
     }
     printf("'%s' has no checkpoint yet: training begins\n", dir);
     return true;
@@ -72,16 +74,16 @@ static void place_experts(struct hrt_saves *saves) {
     const struct hrt_run *run = saves->run;
     const json_t *experts = json_object_get(saves->from.facts, "experts");
     if (saves->from.step == 0 || !run->program->movement) return;
-    saves->recalls = hrt_fssdp_fits(experts, run->placement, run->comm);
+    saves->recalls = hrt_experts_fssdp_fits(experts, run->placement, run->comm);
     if (saves->recalls)
-        hrt_fssdp_recall_owners(experts, run->placement);
+        hrt_experts_fssdp_recall_owners(experts, run->placement);
     else
         printf("experts are placed anew: the checkpoint is of other ranks, or another policy\n");
 }
 
-void hrt_saves_recall(const struct hrt_saves *saves, struct hrt_state *state) {
+void hrt_cli_saves_recall(const struct hrt_saves *saves, struct hrt_state *state) {
     if (saves->recalls)
-        hrt_fssdp_recall(json_object_get(saves->from.facts, "experts"), state->fssdp);
+        hrt_experts_fssdp_recall(json_object_get(saves->from.facts, "experts"), state->fssdp);
 }
 
 static bool check_arguments(const struct hrt_arguments *arguments, struct hrt_error *error) {
@@ -100,9 +102,9 @@ static void remove_old(const struct hrt_saves *saves) {
     size_t steps = 0;
     struct hrt_error error;
     if (!to->dir || saves->run->comm->rank > 0 || saves->from.step == 0) return;
-    bool removed = hrt_folder_list(to->dir, &step, &steps, &error);
+    bool removed = hrt_store_folder_list(to->dir, &step, &steps, &error);
     if (removed && steps > 0 && step[0] == saves->from.step)
-        removed = hrt_folder_prune(to->dir, to->keep, to->keep_every, &error);
+        removed = hrt_store_folder_prune(to->dir, to->keep, to->keep_every, &error);
     if (!removed) hrt_warn(saves->run->program->name, "%s", error.text);
     free(step);
 }
@@ -112,13 +114,14 @@ static void remove_old(const struct hrt_saves *saves) {
 static bool reserve_copies(struct hrt_saves *saves, struct hrt_error *error) {
     const int64_t most = saves->run->arguments->config.checkpoint_memory;
     if (!saves->to.dir) return true;
-    const double values = hrt_memory_saving(saves->run->program, most);
-    saves->to.copies =
-        hrt_copies_create((size_t)fmin((double)most, 2 * values)); // Heads of copies are small.
+    const double values = hrt_train_memory_saving(saves->run->program, most);
+    saves->to.copies = hrt_params_copies_create(
+        (size_t)fmin((double)most, 2 * values)); // Heads of copies are small.
     return saves->to.copies || hrt_fail(error, "no memory for copies: %" PRId64 " bytes", most);
 }
 
-bool hrt_saves_open(struct hrt_saves *saves, const struct hrt_run *run, struct hrt_error *error) {
+bool hrt_cli_saves_open(struct hrt_saves *saves, const struct hrt_run *run,
+                        struct hrt_error *error) {
     const struct hrt_config *config = &run->arguments->config;
     *saves = (struct hrt_saves){
         .run = run,
@@ -128,19 +131,20 @@ bool hrt_saves_open(struct hrt_saves *saves, const struct hrt_run *run, struct h
                .lock = -1},
         .since = hrt_base_now(),
     };
-    if (!hrt_ranks_agree(run->comm, check_arguments(run->arguments, error), error)) return false;
-    if (!hrt_ranks_agree(run->comm, open_folder(saves, error), error) || !find(saves, error))
+    if (!hrt_train_ranks_agree(run->comm, check_arguments(run->arguments, error), error))
         return false;
-    if (!hrt_ranks_agree(run->comm, reserve_copies(saves, error), error)) return false;
+    if (!hrt_train_ranks_agree(run->comm, open_folder(saves, error), error) || !find(saves, error))
+        return false;
+    if (!hrt_train_ranks_agree(run->comm, reserve_copies(saves, error), error)) return false;
     saves->saved = saves->from.step;
     return true;
 }
 
-void hrt_saves_close(struct hrt_saves *saves) {
-    hrt_checkpoint_abandon(saves->saving); // The run has failed before it could finish.
+void hrt_cli_saves_close(struct hrt_saves *saves) {
+    hrt_store_checkpoint_abandon(saves->saving); // The run has failed before it could finish.
     if (saves->run && saves->to.lock >= 0) close(saves->to.lock);
-    hrt_checkpoint_free(&saves->from);
-    hrt_copies_destroy(saves->to.copies);
+    hrt_store_checkpoint_free(&saves->from);
+    hrt_params_copies_destroy(saves->to.copies);
     *saves = (struct hrt_saves){0};
 }
 
@@ -152,7 +156,7 @@ static bool settle(const struct hrt_saves *saves, const json_t *differences,
     size_t i;
     json_t *difference;
     if (json_array_size(differences) == 0) return true;
-    hrt_differences_text(differences, text, sizeof text);
+    hrt_cli_differences_text(differences, text, sizeof text);
     if (!run->arguments->resume_changed)
         return hrt_fail(error, "'%s' is of another run: %s (--resume-changed goes on all the same)",
                         saves->from.folder, text);
@@ -163,12 +167,12 @@ static bool settle(const struct hrt_saves *saves, const json_t *differences,
     return true;
 }
 
-bool hrt_saves_check(struct hrt_saves *saves, struct hrt_trainer *trainer,
-                     struct hrt_error *error) {
+bool hrt_cli_saves_check(struct hrt_saves *saves, struct hrt_trainer *trainer,
+                         struct hrt_error *error) {
     const struct hrt_run *run = saves->run;
     if (saves->from.step == 0) return true;
-    if (!hrt_facts_go_on(saves->from.facts, trainer, error)) return false;
-    json_t *differences = hrt_facts_differ(saves->from.facts, trainer, run->arguments->route);
+    if (!hrt_cli_facts_go_on(saves->from.facts, trainer, error)) return false;
+    json_t *differences = hrt_cli_facts_differ(saves->from.facts, trainer, run->arguments->route);
     if (!differences) return hrt_fail(error, "out of memory");
     const bool goes_on = settle(saves, differences, error);
     json_decref(differences);
@@ -179,45 +183,45 @@ bool hrt_saves_check(struct hrt_saves *saves, struct hrt_trainer *trainer,
     return true;
 }
 
-bool hrt_saves_due(const struct hrt_saves *saves, int64_t number) {
+bool hrt_cli_saves_due(const struct hrt_saves *saves, int64_t number) {
     const int64_t every = saves->run->arguments->config.checkpoint_every;
     return saves->to.dir && every > 0 && number % every == 0;
 }
 
-bool hrt_saves_late(const struct hrt_saves *saves) {
+bool hrt_cli_saves_late(const struct hrt_saves *saves) {
     const double minutes = saves->run->arguments->config.checkpoint_every_minutes;
     return saves->to.dir && saves->run->comm->rank == 0 && minutes > 0 &&
            hrt_base_now() - saves->since >= 60 * minutes;
 }
 
-bool hrt_saves_begin(struct hrt_saves *saves, const struct hrt_trainer *trainer,
-                     const struct hrt_jsonl *log, int64_t number, struct hrt_error *error) {
+bool hrt_cli_saves_begin(struct hrt_saves *saves, const struct hrt_trainer *trainer,
+                         const struct hrt_jsonl *log, int64_t number, struct hrt_error *error) {
     const struct hrt_run *run = saves->run;
     saves->since = hrt_base_now(); // One that fails is not tried again at once.
-    json_t *facts = hrt_facts(trainer, run->arguments->route, number);
-    bool begun = hrt_ranks_agree(run->comm, facts || hrt_fail(error, "out of memory"), error);
+    json_t *facts = hrt_cli_facts(trainer, run->arguments->route, number);
+    bool begun = hrt_train_ranks_agree(run->comm, facts || hrt_fail(error, "out of memory"), error);
     if (begun) {
-        hrt_facts_note_log(facts, log);
-        hrt_facts_note_records(facts, run->arguments, trainer->route);
+        hrt_cli_facts_note_log(facts, log);
+        hrt_cli_facts_note_records(facts, run->arguments, trainer->route);
         saves->begun = number;
         saves->begun_at = hk_clock();
         saves->profile = trainer->profile;
-        begun =
-            hrt_checkpoint_begin(&saves->saving, &saves->to, trainer->state, number, facts, error);
+        begun = hrt_store_checkpoint_begin(&saves->saving, &saves->to, trainer->state, number,
+                                           facts, error);
     }
     json_decref(facts);
     return begun;
 }
 
-bool hrt_saves_busy(const struct hrt_saves *saves) {
-    return saves->saving && !hrt_checkpoint_is_written(saves->saving);
+bool hrt_cli_saves_busy(const struct hrt_saves *saves) {
+    return saves->saving && !hrt_store_checkpoint_is_written(saves->saving);
 }
 
-bool hrt_saves_finish(struct hrt_saves *saves, struct hrt_error *error) {
+bool hrt_cli_saves_finish(struct hrt_saves *saves, struct hrt_error *error) {
     struct hrt_saving *saving = saves->saving;
     saves->saving = NULL;
     if (!saving) return true;
-    const bool saved = hrt_checkpoint_finish(saving, error);
+    const bool saved = hrt_store_checkpoint_finish(saving, error);
     hrt_profile_saved(saves->profile, saves->begun, saves->begun_at);
     if (!saved) return false;
     saves->saved = saves->begun;

@@ -24,31 +24,33 @@ struct hrt_saves {
 
 // Finds the checkpoint of --resume, and takes checkpoint.dir for this run. A folder that has checkpoints which the run
 // does not go on from is refused. Collective. Close it in either case.
-bool hrt_saves_open(struct hrt_saves *saves, const struct hrt_run *run, struct hrt_error *error);
-void hrt_saves_close(struct hrt_saves *saves);
+bool hrt_cli_saves_open(struct hrt_saves *saves, const struct hrt_run *run,
+                        struct hrt_error *error);
+void hrt_cli_saves_close(struct hrt_saves *saves);
 
 // Gives a loaded state the history of experts of the checkpoint's run.
-void hrt_saves_recall(const struct hrt_saves *saves, struct hrt_state *state);
+void hrt_cli_saves_recall(const struct hrt_saves *saves, struct hrt_state *state);
 
 // Tells a trainer that is planned where it goes on, and gives experts the owners that they had, where they can have
 // them. Whether the run is the one that was saved: differences are errors or, with --resume-changed, warnings.
-bool hrt_saves_check(struct hrt_saves *saves, struct hrt_trainer *trainer, struct hrt_error *error);
+bool hrt_cli_saves_check(struct hrt_saves *saves, struct hrt_trainer *trainer,
+                         struct hrt_error *error);
 
 // Whether step `number`, which is done, is one to save after.
-bool hrt_saves_due(const struct hrt_saves *saves, int64_t number);
+bool hrt_cli_saves_due(const struct hrt_saves *saves, int64_t number);
 
 // Whether checkpoint.every_minutes have passed, by the clock of rank 0; false on other ranks.
-bool hrt_saves_late(const struct hrt_saves *saves);
+bool hrt_cli_saves_late(const struct hrt_saves *saves);
 
 // Begins to save step `number`, the last one of the trainer. No other is being saved. All ranks. False: it cannot; the
 // checkpoint there stays.
-bool hrt_saves_begin(struct hrt_saves *saves, const struct hrt_trainer *trainer,
-                     const struct hrt_jsonl *log, int64_t number, struct hrt_error *error);
+bool hrt_cli_saves_begin(struct hrt_saves *saves, const struct hrt_trainer *trainer,
+                         const struct hrt_jsonl *log, int64_t number, struct hrt_error *error);
 
 // Whether this rank is still writing.
-bool hrt_saves_busy(const struct hrt_saves *saves);
+bool hrt_cli_saves_busy(const struct hrt_saves *saves);
 
 // Waits for the save that has begun, if one has. All ranks. False: it has failed; older files stay.
-bool hrt_saves_finish(struct hrt_saves *saves, struct hrt_error *error);
+bool hrt_cli_saves_finish(struct hrt_saves *saves, struct hrt_error *error);
 
 #endif

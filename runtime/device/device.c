@@ -68,14 +68,14 @@ void hrt_device_await(struct hrt_device *device, int mark, enum hrt_why why) {
     count_wait(device, why, from);
 }
 
-void hrt_line(struct hrt_device *device, struct hrt_lines *lines, const char *line) {
-    hrt_lines_end(lines);
+void hrt_device_line(struct hrt_device *device, struct hrt_lines *lines, const char *line) {
+    hrt_device_lines_end(lines);
     if (!device->backend->range) return;
     device->backend->range(line);
     lines->device = device;
 }
 
-void hrt_lines_end(struct hrt_lines *lines) {
+void hrt_device_lines_end(struct hrt_lines *lines) {
     if (lines->device) lines->device->backend->range(NULL);
     lines->device = NULL;
 }

@@ -150,9 +150,9 @@ void hrt_device_join(struct hrt_device *device, enum hrt_why why);
 struct hrt_lines {
     struct hrt_device *device; // NULL: no range is begun.
 };
-void hrt_line(struct hrt_device *device, struct hrt_lines *lines, const char *line);
-void hrt_lines_end(struct hrt_lines *lines);
-#define HRT_LINES_END __attribute__((cleanup(hrt_lines_end)))
+void hrt_device_line(struct hrt_device *device, struct hrt_lines *lines, const char *line);
+void hrt_device_lines_end(struct hrt_lines *lines);
+#define HRT_LINES_END __attribute__((cleanup(hrt_device_lines_end)))
 
 // Copies `bytes` to the device, behind the work queued before. `from` may be changed afterwards.
 void hrt_device_write(struct hrt_device *device, void *to, const void *from, size_t bytes);

@@ -14,7 +14,7 @@
 #include "runtime/experts/experts.h"
 #include "runtime/experts/moves.h"
 
-uint64_t hrt_hash(uint64_t hash, const void *data, size_t bytes) {
+uint64_t hrt_experts_hash(uint64_t hash, const void *data, size_t bytes) {
     const unsigned char *at = data;
     hash ^= 0xcbf29ce484222325;
     for (; bytes >= 4; bytes -= 4, at += 4) { // Four at a time.
@@ -70,23 +70,23 @@ static void differ(void *context) {
     const int ranks = fssdp->comm->size;
     struct parties parties = {0, -1};
     uint64_t *word = calloc((size_t)ranks, sizeof *word);
-    if (!word) hrt_comm_abort(fssdp->comm, HRT_EXIT_FAILED);
+    if (!word) hrt_net_comm_abort(fssdp->comm, HRT_EXIT_FAILED);
     for (int i = 0; i < agreement->count && parties.other < 0; i++) {
         hrt_experts_gather(fssdp->state->experts, agreement->open[i].word, word);
         parties = parties_of(word, ranks);
         if (parties.other >= 0 && fssdp->comm->rank == 0) say(fssdp, parties, &agreement->open[i]);
     }
-    if (fssdp->comm->rank > 0) hrt_comm_barrier(fssdp->comm);
+    if (fssdp->comm->rank > 0) hrt_net_comm_barrier(fssdp->comm);
     if (parties.other < 0)
         fprintf(stderr, "%s: error: ranks have planned differently\n",
                 program_invocation_short_name);
-    hrt_comm_abort(fssdp->comm, HRT_EXIT_FAILED);
+    hrt_net_comm_abort(fssdp->comm, HRT_EXIT_FAILED);
 }
 
 // ---- deciding
 
 // Most of what may be open: all plans, as at the beginning, and a layer's rest.
-bool hrt_agreement_create(struct hrt_fssdp *fssdp) {
+bool hrt_experts_agreement_create(struct hrt_fssdp *fssdp) {
     struct hrt_agreement *agreement = &fssdp->agreement;
     agreement->room = 4;
     for (int i = 0; i < fssdp->program->sets; i++)
@@ -96,13 +96,13 @@ bool hrt_agreement_create(struct hrt_fssdp *fssdp) {
     return agreement->open;
 }
 
-void hrt_agreement_destroy(struct hrt_fssdp *fssdp) {
+void hrt_experts_agreement_destroy(struct hrt_fssdp *fssdp) {
     hrt_experts_agree(fssdp->state->experts);
     hrt_experts_watch(fssdp->state->experts, NULL, NULL);
     free(fssdp->agreement.open);
 }
 
-void hrt_decide(struct hrt_fssdp *fssdp, struct hrt_decision decision) {
+void hrt_experts_decide(struct hrt_fssdp *fssdp, struct hrt_decision decision) {
     struct hrt_agreement *agreement = &fssdp->agreement;
     struct hrt_experts *experts = fssdp->state->experts;
     hrt_experts_agree(experts); // The counts in flight do not have this decision.
@@ -111,19 +111,21 @@ void hrt_decide(struct hrt_fssdp *fssdp, struct hrt_decision decision) {
     agreement->compared = compared;
     if (agreement->count == agreement->room) agreement->count--; // Unheard of.
     agreement->open[agreement->count++] = decision;
-    agreement->word = hrt_hash(agreement->word, &decision.word, sizeof decision.word);
+    agreement->word = hrt_experts_hash(agreement->word, &decision.word, sizeof decision.word);
     hrt_experts_vouch(experts, agreement->word);
 }
 
-void hrt_decide_plan(struct hrt_fssdp *fssdp, int set, int64_t layer, const struct hpl_plan *plan) {
+void hrt_experts_decide_plan(struct hrt_fssdp *fssdp, int set, int64_t layer,
+                             const struct hpl_plan *plan) {
     const size_t experts = (size_t)plan->experts, holders = (size_t)plan->first[experts];
-    const uint64_t word = hrt_hash(0, plan->first, (experts + 1) * sizeof *plan->first);
-    hrt_decide(fssdp, (struct hrt_decision){
-                          HRT_DECIDED_PLAN, set, layer, fssdp->set[set].layer[layer].seen + 1,
-                          hrt_hash(word, plan->holder, holders * sizeof *plan->holder)});
+    const uint64_t word = hrt_experts_hash(0, plan->first, (experts + 1) * sizeof *plan->first);
+    hrt_experts_decide(fssdp,
+                       (struct hrt_decision){
+                           HRT_DECIDED_PLAN, set, layer, fssdp->set[set].layer[layer].seen + 1,
+                           hrt_experts_hash(word, plan->holder, holders * sizeof *plan->holder)});
 }
 
-void hrt_agree_now(struct hrt_fssdp *fssdp) {
+void hrt_experts_agree_now(struct hrt_fssdp *fssdp) {
     hrt_experts_compare(fssdp->state->experts);
     hrt_experts_agree(fssdp->state->experts);
 }

@@ -20,7 +20,8 @@ static void place_anew(struct hrt_fssdp *fssdp, int index, int32_t *next) {
     memset(owned, 0, (size_t)fssdp->comm->size * sizeof *owned);
     for (int64_t at = 0; at < set->set->layers; at++) {
         struct hpl_plan *placed = &set->layer[at].placed;
-        hrt_planned(fssdp, index, at, hpl_episode_place_anew(&set->episode, (int32_t)at, placed));
+        hrt_experts_planned(fssdp, index, at,
+                            hpl_episode_place_anew(&set->episode, (int32_t)at, placed));
         hpl_episode_follow(&set->episode, (int32_t)at, placed, owned,
                            next + at * set->set->experts);
     }
@@ -31,7 +32,7 @@ static bool find_owners(struct hrt_fssdp *fssdp, int index, int32_t *next) {
     struct hrt_moving_set *set = &fssdp->set[index];
     const int64_t chunks = set->set->layers * set->set->experts;
     if (fssdp->policy->when != HPL_WHEN_PERIODIC) {
-        hrt_planned(fssdp, index, 0, hpl_episode_spread(&set->episode, next));
+        hrt_experts_planned(fssdp, index, 0, hpl_episode_spread(&set->episode, next));
     } else if (set->layer[0].seen > 0) {
         place_anew(fssdp, index, next);
     } else {
@@ -47,12 +48,13 @@ static void compare_owners(struct hrt_fssdp *fssdp, int index, const int32_t *ne
     for (int64_t at = 0; at < set->set->layers; at++) {
         const struct hrt_moving_layer *layer = &set->layer[at];
         if (fssdp->policy->when == HPL_WHEN_PERIODIC)
-            hrt_decide_plan(fssdp, index, at, &layer->placed);
-        hrt_decide(fssdp, (struct hrt_decision){
-                              HRT_DECIDED_OWNERS, index, at, layer->seen + 1,
-                              hrt_hash(0, next + at * experts, (size_t)experts * sizeof *next)});
+            hrt_experts_decide_plan(fssdp, index, at, &layer->placed);
+        hrt_experts_decide(fssdp,
+                           (struct hrt_decision){HRT_DECIDED_OWNERS, index, at, layer->seen + 1,
+                                                 hrt_experts_hash(0, next + at * experts,
+                                                                  (size_t)experts * sizeof *next)});
     }
-    hrt_agree_now(fssdp);
+    hrt_experts_agree_now(fssdp);
 }
 
 // ---- moving
@@ -94,9 +96,9 @@ static void list_chunk(const struct way *way, struct hrt_steps *steps, int64_t c
         char *data = i == HPL_GRADIENTS ? NULL : chunk_in(way, i, chunk, &bytes);
         if (!data) continue;
         if (from == rank)
-            hrt_steps_send(steps, to, data, bytes, -1);
+            hrt_net_steps_send(steps, to, data, bytes, -1);
         else
-            hrt_steps_receive(steps, from, data, bytes, -1);
+            hrt_net_steps_receive(steps, from, data, bytes, -1);
     }
 }
 
@@ -109,7 +111,7 @@ static void touch_chunk(const struct way *way, int64_t chunk) {
         if (!data || hrt_device_touch(&fssdp->state->device, data, bytes)) continue;
         fprintf(stderr, "%s: error: not enough memory on %s for an expert's new owner\n",
                 program_invocation_short_name, fssdp->state->device.name);
-        hrt_comm_abort(fssdp->comm, HRT_EXIT_FAILED);
+        hrt_net_comm_abort(fssdp->comm, HRT_EXIT_FAILED);
     }
 }
 
@@ -138,7 +140,8 @@ static void move_batch(struct way *way, int64_t begin, int64_t end) {
         if (way->paths.next[way->order[i]] == comm->rank) touch_chunk(way, way->order[i]);
         list_chunk(way, &steps, way->order[i]);
     }
-    hrt_join(comm, hrt_submit(comm, HRT_LANE_SAVE, &steps), "the experts' new owners");
+    hrt_net_lane_join(comm, hrt_net_lane_submit(comm, HRT_LANE_SAVE, &steps),
+                      "the experts' new owners");
     for (int64_t i = begin; i < end; i++) {
         if (way->paths.owner[way->order[i]] == comm->rank) leave_chunk(way, way->order[i]);
     }
@@ -152,7 +155,8 @@ static void keep_for_saving(const struct way *way) {
         const int64_t chunk = way->order[i];
         if (state->placement->owner[way->set][chunk] != way->fssdp->comm->rank) continue;
         hrt_params_snapshot_change(
-            state->snapshot, hrt_chunk_offset(set, chunk / set->experts, chunk % set->experts),
+            state->snapshot,
+            hrt_params_chunk_offset(set, chunk / set->experts, chunk % set->experts),
             set->chunk_elements);
     }
 }
@@ -162,13 +166,13 @@ static int64_t move_set(const struct hrt_fssdp *fssdp, int index, const int32_t 
     const struct hrt_set *set = fssdp->set[index].set;
     int32_t *owner = fssdp->state->placement->owner[index];
     const struct hrt_paths paths = {owner, next, set->layers * set->experts, fssdp->comm->size};
-    const int64_t count = hrt_paths_order(&paths, fssdp->order, fssdp->cursor);
+    const int64_t count = hrt_experts_paths_order(&paths, fssdp->order, fssdp->cursor);
     struct way way = {
         .fssdp = fssdp, .set = index, .paths = paths, .order = fssdp->order, .count = count};
     keep_for_saving(&way);
     leave_gradients(&way);
     for (int64_t at = 0, end; at < count; at = end) {
-        end = hrt_paths_batch(&paths, way.order, at, count, HPL_UNDER_WAY, fssdp->cursor);
+        end = hrt_experts_paths_batch(&paths, way.order, at, count, HPL_UNDER_WAY, fssdp->cursor);
         move_batch(&way, at, end);
     }
     for (int64_t i = 0; i < count; i++) owner[fssdp->order[i]] = next[fssdp->order[i]];
@@ -181,12 +185,12 @@ static void forget_plans(struct hrt_fssdp *fssdp, int index) {
         fssdp->set[index].layer[at].is_ahead = false;
 }
 
-int64_t hrt_fssdp_end_step(struct hrt_fssdp *fssdp) {
+int64_t hrt_experts_fssdp_end_step(struct hrt_fssdp *fssdp) {
     const int64_t every = fssdp->movement->reshard_every;
     int64_t moved = 0;
     if (every == 0 || fssdp->iterations < every) return 0;
     fssdp->iterations = 0;
-    hrt_moves_finish(fssdp);
+    hrt_experts_moves_finish(fssdp);
     for (int i = 0; i < fssdp->program->sets; i++) {
         const bool found = find_owners(fssdp, i, fssdp->next_owner);
         compare_owners(fssdp, i, fssdp->next_owner);

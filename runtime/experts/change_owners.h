@@ -16,6 +16,6 @@ struct hrt_fssdp;
 // be zero, as the optimizer leaves them: their memory is given back, too. Collective.
 //
 // Returns how many chunks have a new owner; unless 0, a list of the chunks here must be made anew.
-int64_t hrt_fssdp_end_step(struct hrt_fssdp *fssdp);
+int64_t hrt_experts_fssdp_end_step(struct hrt_fssdp *fssdp);
 
 #endif

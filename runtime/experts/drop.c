@@ -64,7 +64,7 @@ static void count_picks(struct drop *drop, bool equal) {
         const int32_t e = drop->ids[p];
         mine[e] += !equal || order_of(drop, p) == drop->least[e];
     }
-    if (!drop->alone) hrt_gather_counts(drop->experts, drop->layer);
+    if (!drop->alone) hrt_experts_gather_counts(drop->experts, drop->layer);
 }
 
 // One digit: adds up how many top-k choices that begin like `least` go on with each digit, and lets `least`
@@ -79,7 +79,8 @@ static void take_digit(struct drop *drop, int shift) {
         if (order >> shift >> DIGIT != drop->least[e] >> shift >> DIGIT) continue;
         count[e * DIGITS + (int64_t)(order >> shift & (DIGITS - 1))]++;
     }
-    if (!drop->alone) hrt_comm_all_reduce(drop->experts->comm, count, experts * DIGITS, HRT_INT64);
+    if (!drop->alone)
+        hrt_net_comm_all_reduce(drop->experts->comm, count, experts * DIGITS, HRT_INT64);
     for (int64_t e = 0; e < experts; e++) {
         uint64_t digit = DIGITS - 1;
         while (digit > 0 && count[e * DIGITS + (int64_t)digit] < drop->room[e])
@@ -155,7 +156,7 @@ static void drop_there(struct hrt_experts *experts, struct hrt_experts_layer *la
     const struct hrt_experts_copies *to = &experts->copies;
     const struct hrt_experts_set *set = layer->set;
     struct hrt_device *device = experts->device;
-    hrt_sort_pairs(experts, layer, experts->first, ids, own);
+    hrt_experts_sort_pairs(experts, layer, experts->first, ids, own);
     device->backend->limit(device, to->kept_first, to->kept_pair, to->kept_slot, weights,
                            experts->first, layer->pair, own, set->picks, set->experts, group,
                            capacity, rule);
@@ -163,17 +164,17 @@ static void drop_there(struct hrt_experts *experts, struct hrt_experts_layer *la
                                tokens * set->picks);
 }
 
-void hrt_drop(struct hrt_experts *experts, int set, int64_t at, int32_t *kept, const int32_t *ids,
-              const void *weights, int64_t tokens, int64_t group, double capacity,
-              enum hk_drop rule) {
+void hrt_experts_drop(struct hrt_experts *experts, int set, int64_t at, int32_t *kept,
+                      const int32_t *ids, const void *weights, int64_t tokens, int64_t group,
+                      double capacity, enum hk_drop rule) {
     struct hrt_experts_layer *layer = hrt_layer(experts, set, at);
     const int64_t picks = layer->set->picks;
-    const struct hrt_part part = hrt_part_of(experts, tokens);
+    const struct hrt_part part = hrt_experts_part_of(experts, tokens);
     const size_t bytes = (size_t)(tokens * picks) * sizeof *ids;
     const size_t weight_bytes = (size_t)(tokens * picks) * experts->shape.element;
     int32_t *there = kept;
     assert(layer->set->limited && tokens <= experts->shape.tokens);
-    if (hrt_device_is_apart(experts->device) && hrt_group_is_alone(&part, group)) {
+    if (hrt_device_is_apart(experts->device) && hrt_experts_group_is_alone(&part, group)) {
         drop_there(experts, layer, kept, ids, weights, part.own, tokens, group, capacity, rule);
         return;
     }
@@ -185,7 +186,7 @@ void hrt_drop(struct hrt_experts *experts, int set, int64_t at, int32_t *kept, c
                         .layer = layer,
                         .ids = ids,
                         .weights = weights,
-                        .alone = hrt_group_is_alone(&part, group),
+                        .alone = hrt_experts_group_is_alone(&part, group),
                         .least = experts->least,
                         .room = experts->room};
     for (int64_t p = 0; p < tokens * picks; p++) kept[p] = -1;

@@ -9,8 +9,8 @@
 // Elements of the compared word, which comes first in a message.
 enum { WORD = sizeof(uint64_t) / sizeof(uint32_t) };
 
-void hrt_sort_pairs(struct hrt_experts *experts, struct hrt_experts_layer *layer, int32_t *first,
-                    const int32_t *ids, int64_t tokens) {
+void hrt_experts_sort_pairs(struct hrt_experts *experts, struct hrt_experts_layer *layer,
+                            int32_t *first, const int32_t *ids, int64_t tokens) {
     const struct hrt_experts_set *set = layer->set;
     struct hrt_device *device = experts->device;
     if (hrt_device_is_apart(device))
@@ -35,8 +35,9 @@ static struct hrt_mark begin_to_tell(struct hrt_experts *experts, size_t words) 
                                           .recv_bytes = experts->bytes[0],
                                           .recv_offset = experts->offset[0]};
     experts->steps.on_device = false;
-    hrt_steps_exchange(&experts->steps, experts->comm, experts->heard, experts->said, &exchange);
-    return hrt_submit(experts->comm, HRT_LANE_COUNTS, &experts->steps);
+    hrt_net_steps_exchange(&experts->steps, experts->comm, experts->heard, experts->said,
+                           &exchange);
+    return hrt_net_lane_submit(experts->comm, HRT_LANE_COUNTS, &experts->steps);
 }
 
 static void compare_heard(struct hrt_experts *experts, size_t words) {
@@ -48,12 +49,12 @@ static void compare_heard(struct hrt_experts *experts, size_t words) {
     }
 }
 
-void hrt_gather_counts(struct hrt_experts *experts, struct hrt_experts_layer *layer) {
+void hrt_experts_gather_counts(struct hrt_experts *experts, struct hrt_experts_layer *layer) {
     const size_t count = (size_t)layer->set->experts, words = count + WORD;
     hrt_experts_agree(experts);
     memcpy(experts->said, &experts->word, sizeof experts->word);
     memcpy(experts->said + WORD, experts->mine, count * sizeof *experts->mine);
-    hrt_join(experts->comm, begin_to_tell(experts, words), "the counts of rows");
+    hrt_net_lane_join(experts->comm, begin_to_tell(experts, words), "the counts of rows");
     compare_heard(experts, words);
     for (int r = 0; r < experts->comm->size; r++)
         memcpy(layer->count + (size_t)r * count, experts->heard + (size_t)r * words + WORD,
@@ -79,7 +80,7 @@ void hrt_experts_compare(struct hrt_experts *experts) {
 void hrt_experts_agree(struct hrt_experts *experts) {
     if (!experts->comparing) return;
     experts->comparing = false;
-    hrt_join(experts->comm, experts->words_told, "the comparison of plans");
+    hrt_net_lane_join(experts->comm, experts->words_told, "the comparison of plans");
     compare_heard(experts, WORD);
 }
 
@@ -90,7 +91,7 @@ int64_t hrt_experts_compared(const struct hrt_experts *experts) {
 void hrt_experts_gather(struct hrt_experts *experts, uint64_t word, uint64_t *all) {
     hrt_experts_agree(experts);
     memcpy(experts->said, &word, sizeof word);
-    hrt_join(experts->comm, begin_to_tell(experts, WORD), "the comparison of plans");
+    hrt_net_lane_join(experts->comm, begin_to_tell(experts, WORD), "the comparison of plans");
     memcpy(all, experts->heard, (size_t)experts->comm->size * sizeof word);
 }
 
@@ -175,17 +176,17 @@ static void place_received(const struct hrt_experts *experts, struct hrt_experts
     }
 }
 
-void hrt_route(struct hrt_experts *experts, int set, int64_t at, const int32_t *ids,
-               int64_t tokens) {
+void hrt_experts_route(struct hrt_experts *experts, int set, int64_t at, const int32_t *ids,
+                       int64_t tokens) {
     struct hrt_experts_layer *layer = hrt_layer(experts, set, at);
     assert(tokens >= 0 && tokens <= experts->shape.tokens);
     if (experts->wave.layer == layer) experts->wave.layer = NULL;
     layer->tokens = tokens;
-    hrt_sort_pairs(experts, layer, experts->first, ids, tokens);
+    hrt_experts_sort_pairs(experts, layer, experts->first, ids, tokens);
     hrt_device_join(experts->device, HRT_WHY_ROUTES);
     for (int64_t e = 0; e < layer->set->experts; e++)
         experts->mine[e] = (uint32_t)(experts->first[e + 1] - experts->first[e]);
-    hrt_gather_counts(experts, layer);
+    hrt_experts_gather_counts(experts, layer);
     layer->divided = false;
 }
 
@@ -210,7 +211,7 @@ static void divide(struct hrt_experts *experts, int set, int64_t at) {
     layer->divided = true;
 }
 
-int64_t hrt_waves(struct hrt_experts *experts, int set, int64_t at) {
+int64_t hrt_experts_waves(struct hrt_experts *experts, int set, int64_t at) {
     const struct hrt_experts_layer *layer = hrt_layer(experts, set, at);
     if (!layer->divided) divide(experts, set, at);
     return layer->waves;

@@ -3,23 +3,23 @@
 // A layer of a set, forward and backward, as emitted code runs it (e: the experts, s, i: the set and
 // the layer; w: a wave):
 //
-//   hrt_route(e, s, i, ids, tokens)
-//   n = hrt_waves(e, s, i)
+//   hrt_experts_route(e, s, i, ids, tokens)
+//   n = hrt_experts_waves(e, s, i)
 //   for w = 0 .. n-1
-//       hrt_dispatch(e, s, i, w, rows, gate, first, x, weights)
+//       hrt_experts_dispatch(e, s, i, w, rows, gate, first, x, weights)
 //       y = the experts' function of rows, gate, first
-//       hrt_give_back(e, s, i, w, y)
-//   hrt_combine(e, s, i, out)
+//       hrt_experts_give_back(e, s, i, w, y)
+//   hrt_experts_combine(e, s, i, out)
 //
 //   for w = n-1 .. 0
-//       unless w = n-1: hrt_dispatch again, and the experts' function again: its saved values are gone
-//       hrt_dispatch_grad(e, s, i, w, dy, dout)
+//       unless w = n-1: hrt_experts_dispatch again, and the experts' function again: its saved values are gone
+//       hrt_experts_dispatch_grad(e, s, i, w, dy, dout)
 //       drows, dgate = the function's backward of dy
-//       hrt_give_back_grad(e, s, i, w, drows, dgate)
-//   hrt_combine_grad(e, s, i, dx, dweights)
+//       hrt_experts_give_back_grad(e, s, i, w, drows, dgate)
+//   hrt_experts_combine_grad(e, s, i, dx, dweights)
 //
 // All of it is collective: every rank makes the same calls in the same order, one without tokens too.
-// A route stays until the next hrt_route of its layer.
+// A route stays until the next hrt_experts_route of its layer.
 //
 // Rows. A pair is (token t, pick j), numbered t * picks + j. The rows that a rank computes are ordered
 // by expert, then by the rank they come from, then by pair; wave w is wave_rows of them from
@@ -30,7 +30,7 @@
 // Division of the work. A plan (runtime/plan/types.h) lists the ranks that hold an expert, a quota how many
 // rows of each source go to each holder: quota[r][k] for holder k of the plan. Rows of a source go to
 // an expert's holders in the plan's order, pairs ascending. By default every expert has one
-// holder, its owner (expert parallelism). Quotas are derived at the first hrt_waves after a route, so
+// holder, its owner (expert parallelism). Quotas are derived at the first hrt_experts_waves after a route, so
 // that the plan may still change once the counts are known.
 //
 // Ranks make equal decisions, each for itself, and check them: a word, a hash of them all, travels with all
@@ -40,9 +40,9 @@
 // after creation. On one rank (back end self) nothing but local copies happens.
 //
 // On a device with separate memory all arrays of these calls are the device's: rows, weights, ids, fractions. Rows are
-// sorted, listed and moved there, behind the work queued before. The host divides the rows: hrt_route
-// waits once, for the rows of each expert. hrt_drop and hrt_fractions wait once where groups lie on several ranks: then
-// ids, and weights or the running counts, come to the host.
+// sorted, listed and moved there, behind the work queued before. The host divides the rows: hrt_experts_route
+// waits once, for the rows of each expert. hrt_experts_drop and hrt_experts_fractions wait once where groups lie on
+// several ranks: then ids, and weights or the running counts, come to the host.
 #ifndef HECATE_RUNTIME_EXPERTS_EXPERTS_H
 #define HECATE_RUNTIME_EXPERTS_EXPERTS_H
 
@@ -68,7 +68,7 @@ struct hrt_experts_set {
     int64_t slots;   // Chunks of one layer that a rank holds, at most: `first` has one entry more.
     int64_t holders; // Most holders in a plan of a layer; 0: slots of every rank.
     int64_t wave_rows; // Rows of a wave on one rank.
-    bool limited;      // Its experts have a capacity: hrt_drop will be called.
+    bool limited;      // Its experts have a capacity: hrt_experts_drop will be called.
     bool bf16;         // Rows are of bf16, there and back. Only on a device with separate memory.
 };
 
@@ -81,7 +81,7 @@ struct hrt_experts_shape {
     int sets;
     const struct hrt_experts_set *set;
     int64_t tokens;    // Tokens of one call on one rank, at most.
-    int64_t sequences; // Likewise; 0: hrt_fractions is not called.
+    int64_t sequences; // Likewise; 0: hrt_experts_fractions is not called.
     size_t
         element; // sizeof(float) or sizeof(double): of weights, and of rows unless these are bf16.
     hrt_quota_fn *quota; // NULL: all rows go to the first holder, in plans of owners only the one.
@@ -102,9 +102,9 @@ bool hrt_experts_create(struct hrt_experts **experts, const struct hrt_experts_s
                         struct hrt_comm *comm, struct hrt_error *error);
 void hrt_experts_destroy(struct hrt_experts *experts);
 
-// From now on, and for a route whose hrt_waves was not called yet, `plan` (copied; the same on all
+// From now on, and for a route whose hrt_experts_waves was not called yet, `plan` (copied; the same on all
 // ranks) names the holders of the layer's experts: at least one for each expert, no rank more than the set's slots.
-// Not between hrt_waves and the backward that belongs to it.
+// Not between hrt_experts_waves and the backward that belongs to it.
 void hrt_experts_place(struct hrt_experts *experts, int set, int64_t layer,
                        const struct hpl_plan *plan);
 
@@ -116,13 +116,13 @@ void hrt_experts_tokens(struct hrt_experts *experts, int64_t each, int64_t all);
 // The rows of a microbatch that stay when in each group every expert keeps at most ceil(capacity * choices of the
 // group / experts) of them: those that hk_limit keeps where one rank has the tokens of all, those of rank 0 first.
 // Groups that lie on several ranks exchange counts, by weight some more.
-//   kept     [tokens, picks] the expert of each pair, -1 where it is dropped: ids for hrt_route
+//   kept     [tokens, picks] the expert of each pair, -1 where it is dropped: ids for hrt_experts_route
 //   ids      [tokens, picks]
 //   weights  [tokens, picks] not negative; NaN counts as 0
 //   group    tokens of a group; 0: all of the iteration are one
-void hrt_drop(struct hrt_experts *experts, int set, int64_t layer, int32_t *kept,
-              const int32_t *ids, const void *weights, int64_t tokens, int64_t group,
-              double capacity, enum hk_drop rule);
+void hrt_experts_drop(struct hrt_experts *experts, int set, int64_t layer, int32_t *kept,
+                      const int32_t *ids, const void *weights, int64_t tokens, int64_t group,
+                      double capacity, enum hk_drop rule);
 
 // As hk_fractions where one rank has the tokens of all. Exchanges counts where groups lie on several ranks,
 // or `running` counts.
@@ -130,9 +130,9 @@ void hrt_drop(struct hrt_experts *experts, int set, int64_t layer, int32_t *kept
 //   running    NULL or [experts], the same on all ranks
 //   ids        [sequences, positions, picks]
 //   group      tokens of a group; 0: all of the iteration are one
-void hrt_fractions(struct hrt_experts *experts, int set, int64_t layer, void *fractions,
-                   int32_t *running, const int32_t *ids, int64_t sequences, int64_t positions,
-                   int64_t group, int64_t iteration);
+void hrt_experts_fractions(struct hrt_experts *experts, int set, int64_t layer, void *fractions,
+                           int32_t *running, const int32_t *ids, int64_t sequences,
+                           int64_t positions, int64_t group, int64_t iteration);
 
 // Sets the word that the next exchanges of counts compare. Where ranks' words differ, all of them call `differ`
 // at the same place, which must not return; without `differ` nothing is compared.
@@ -161,7 +161,7 @@ int64_t hrt_experts_compared(const struct hrt_experts *experts);
 // Gathers the `word` of every rank in `all` [ranks]. Collective.
 void hrt_experts_gather(struct hrt_experts *experts, uint64_t word, uint64_t *all);
 
-// Rows are divided by `quota` from the next hrt_waves on, as if the shape had said so.
+// Rows are divided by `quota` from the next hrt_experts_waves on, as if the shape had said so.
 void hrt_experts_divide(struct hrt_experts *experts, hrt_quota_fn *quota, void *context);
 
 // The rows of each expert that every rank had for the layer's last route, [ranks][experts]; borrowed.
@@ -170,15 +170,15 @@ const uint32_t *hrt_experts_counts(const struct hrt_experts *experts, int set, i
 // Routes one microbatch. Exchanges counts.
 //   ids    [tokens, picks] the expert of each pair; negative: dropped, its row goes nowhere
 //   tokens may differ between ranks, and be 0
-void hrt_route(struct hrt_experts *experts, int set, int64_t layer, const int32_t *ids,
-               int64_t tokens);
+void hrt_experts_route(struct hrt_experts *experts, int set, int64_t layer, const int32_t *ids,
+                       int64_t tokens);
 
 // Waves of the layer's route, at least 1, the same on every rank.
-int64_t hrt_waves(struct hrt_experts *experts, int set, int64_t layer);
+int64_t hrt_experts_waves(struct hrt_experts *experts, int set, int64_t layer);
 
-// Rows of a wave on this rank: the value that hrt_dispatch stores behind the last expert, for a host that cannot read
-// it there.
-int64_t hrt_wave_rows(struct hrt_experts *experts, int set, int64_t layer, int64_t wave);
+// Rows of a wave on this rank: the value that hrt_experts_dispatch stores behind the last expert, for a host that
+// cannot read it there.
+int64_t hrt_experts_wave_rows(struct hrt_experts *experts, int set, int64_t layer, int64_t wave);
 
 // Fills in the rows of one wave on this rank, and the gate weight of each.
 //   rows     [wave_rows, width] those behind first[slots] are left as they are
@@ -187,26 +187,27 @@ int64_t hrt_wave_rows(struct hrt_experts *experts, int set, int64_t layer, int64
 //            by number; the entries of slots without an expert equal the last one
 //   x        [tokens, width]
 //   weights  [tokens, picks]
-void hrt_dispatch(struct hrt_experts *experts, int set, int64_t layer, int64_t wave, void *rows,
-                  void *gate, int32_t *first, const void *x, const void *weights);
+void hrt_experts_dispatch(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
+                          void *rows, void *gate, int32_t *first, const void *x,
+                          const void *weights);
 
 // Sends a wave's results, rows [wave_rows, width], back to where the rows came from.
-void hrt_give_back(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
-                   const void *rows);
+void hrt_experts_give_back(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
+                           const void *rows);
 
 // y [tokens, width]: the sum over top-k choices, ascending, of the results that were given back; a dropped pair adds
 // nothing. After the last wave.
-void hrt_combine(struct hrt_experts *experts, int set, int64_t layer, void *y);
+void hrt_experts_combine(struct hrt_experts *experts, int set, int64_t layer, void *y);
 
-// The gradients. dispatch_grad: dy [tokens, width] of hrt_combine to drows [wave_rows, width] of the
+// The gradients. dispatch_grad: dy [tokens, width] of hrt_experts_combine to drows [wave_rows, width] of the
 // wave's results. give_back_grad: drows of its rows and dgate [wave_rows] of its gate weights go back;
 // combine_grad sums them up to dx [tokens, width], choices ascending, and orders them as dweights
 // [tokens, picks], 0 where dropped.
-void hrt_dispatch_grad(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
-                       void *drows, const void *dy);
-void hrt_give_back_grad(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
-                        const void *drows, const void *dgate);
-void hrt_combine_grad(struct hrt_experts *experts, int set, int64_t layer, void *dx,
-                      void *dweights);
+void hrt_experts_dispatch_grad(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
+                               void *drows, const void *dy);
+void hrt_experts_give_back_grad(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
+                                const void *drows, const void *dgate);
+void hrt_experts_combine_grad(struct hrt_experts *experts, int set, int64_t layer, void *dx,
+                              void *dweights);
 
 #endif

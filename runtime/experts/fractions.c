@@ -11,7 +11,7 @@ void hrt_experts_tokens(struct hrt_experts *experts, int64_t each, int64_t all) 
     experts->all = all;
 }
 
-struct hrt_part hrt_part_of(const struct hrt_experts *experts, int64_t tokens) {
+struct hrt_part hrt_experts_part_of(const struct hrt_experts *experts, int64_t tokens) {
     const int64_t each = experts->all ? experts->each : tokens;
     const int64_t all = experts->all ? experts->all : tokens * experts->comm->size;
     const int64_t first = each * experts->comm->rank, left = all - first;
@@ -19,7 +19,7 @@ struct hrt_part hrt_part_of(const struct hrt_experts *experts, int64_t tokens) {
     return (struct hrt_part){.first = first, .own = own, .each = each, .all = all};
 }
 
-bool hrt_group_is_alone(const struct hrt_part *part, int64_t group) {
+bool hrt_experts_group_is_alone(const struct hrt_part *part, int64_t group) {
     return group > 0 && part->each % group == 0;
 }
 
@@ -34,7 +34,7 @@ static const int64_t *count_groups(struct hrt_experts *experts, const struct hrt
         int64_t *of = count + (part->first + t) / size * set->experts;
         for (int64_t j = 0; j < set->picks; j++) of[ids[t * set->picks + j]]++;
     }
-    hrt_comm_all_reduce(experts->comm, count, groups * set->experts, HRT_INT64);
+    hrt_net_comm_all_reduce(experts->comm, count, groups * set->experts, HRT_INT64);
     if (!running) return count;
     for (int64_t e = 0; e < set->experts; e++) {
         int64_t sum = iteration > 1 ? running[e] : 0;
@@ -83,7 +83,7 @@ static void find_fractions(struct hrt_experts *experts, int set, int64_t layer, 
                            int32_t *running, const int32_t *ids, int64_t sequences,
                            int64_t positions, int64_t group, int64_t iteration) {
     const struct hrt_experts_set *of = hrt_layer(experts, set, layer)->set;
-    const struct hrt_part part = hrt_part_of(experts, sequences * positions);
+    const struct hrt_part part = hrt_experts_part_of(experts, sequences * positions);
     const int64_t size = group ? group : part.all, groups = (part.all + size - 1) / size;
     assert(groups <= experts->comm->size * experts->shape.sequences);
     const int64_t *count = count_groups(experts, of, &part, running, ids, size, groups, iteration);
@@ -94,16 +94,16 @@ static void find_fractions(struct hrt_experts *experts, int set, int64_t layer, 
     }
 }
 
-void hrt_fractions(struct hrt_experts *experts, int set, int64_t layer, void *fractions,
-                   int32_t *running, const int32_t *ids, int64_t sequences, int64_t positions,
-                   int64_t group, int64_t iteration) {
+void hrt_experts_fractions(struct hrt_experts *experts, int set, int64_t layer, void *fractions,
+                           int32_t *running, const int32_t *ids, int64_t sequences,
+                           int64_t positions, int64_t group, int64_t iteration) {
     const struct hrt_experts_set *of = hrt_layer(experts, set, layer)->set;
     const struct hrt_experts_copies *copies = &experts->copies;
     const size_t picks = (size_t)(sequences * positions * of->picks);
-    const struct hrt_part part = hrt_part_of(experts, sequences * positions);
+    const struct hrt_part part = hrt_experts_part_of(experts, sequences * positions);
     const size_t bytes = (size_t)(sequences * of->experts) * experts->shape.element;
     const size_t running_bytes = (size_t)of->experts * sizeof *running;
-    if (!running && hrt_group_is_alone(&part, group)) {
+    if (!running && hrt_experts_group_is_alone(&part, group)) {
         find_alone(experts, of, fractions, ids, sequences, positions, group);
         return;
     }

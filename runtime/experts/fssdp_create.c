@@ -39,7 +39,7 @@ static int32_t most_owned(const struct hrt_program *program, const struct hrt_se
 static struct hpl_slots slots_of(const struct hrt_program *program, const struct hpl_policy *policy,
                                  int index) {
     const struct hrt_set *set = &program->set[index];
-    const int64_t element = hrt_element_bytes(program->precision);
+    const int64_t element = hrt_params_element_bytes(program->precision);
     const int64_t rounded = set->chunk_elements * (int64_t)sizeof(hk_bf16);
     const int64_t bytes = set->chunk_elements * element;
     return hpl_slots_of(&(struct hpl_slots_request){
@@ -56,7 +56,7 @@ static struct hpl_slots slots_of(const struct hrt_program *program, const struct
     });
 }
 
-size_t hrt_fssdp_bytes(const struct hrt_program *program) {
+size_t hrt_experts_fssdp_bytes(const struct hrt_program *program) {
     size_t bytes = 0;
     if (!program->movement) return 0;
     const struct hpl_policy *policy = hpl_policy_find(program->movement->policy);
@@ -67,7 +67,7 @@ size_t hrt_fssdp_bytes(const struct hrt_program *program) {
     return bytes;
 }
 
-int64_t hrt_fssdp_holders(const struct hrt_program *program, int set) {
+int64_t hrt_experts_fssdp_holders(const struct hrt_program *program, int set) {
     const struct hpl_policy *policy =
         program->movement ? hpl_policy_find(program->movement->policy) : NULL;
     return policy ? slots_of(program, policy, set).holders : program->set[set].experts;
@@ -90,7 +90,8 @@ static void cut(struct hrt_piece *piece, int count, enum hrt_chunk_kind kind, si
 static bool reserve(const struct hrt_fssdp *fssdp, struct hrt_moving_set *set,
                     enum hrt_chunk_kind kind, int64_t layers) {
     struct hrt_device *device = &fssdp->state->device;
-    const int64_t bytes = set->set->chunk_elements * hrt_chunk_element(fssdp->program, kind);
+    const int64_t bytes =
+        set->set->chunk_elements * hrt_experts_chunk_element(fssdp->program, kind);
     set->stride[kind] = ((size_t)bytes + 63) / 64 * 64;
     set->pool_bytes[kind] = (size_t)(set->slots.replicas * layers) * set->stride[kind];
     if (set->pool_bytes[kind] == 0) return true;
@@ -149,7 +150,7 @@ static bool create_layers(struct hrt_fssdp *fssdp, struct hrt_moving_set *set, i
                   take_plan(&layer->ahead, experts, holders);
         if (!created) break;
         memset(layer->slot, -1, (size_t)experts * sizeof *layer->slot);
-        const int32_t *owner = hrt_layer_owners(fssdp, index, i);
+        const int32_t *owner = hrt_experts_layer_owners(fssdp, index, i);
         if (hpl_plan_of_owners(&layer->plan, (int32_t)experts, owner) != HPL_OK ||
             hpl_plan_copy(&layer->placed, &layer->plan) != HPL_OK)
             return false;
@@ -165,13 +166,14 @@ static bool create_pieces(struct hrt_fssdp *fssdp, struct hrt_moving_set *set, i
     const int segments = set->slots.segments;
     const enum hrt_chunk_kind kind = set->set->chunk_rounded ? HRT_CHUNK_ROUNDED : HRT_CHUNK_PARAMS;
     const size_t most = (size_t)(segments + program->params);
-    const size_t element = (size_t)hrt_element_bytes(program->precision);
+    const size_t element = (size_t)hrt_params_element_bytes(program->precision);
     const size_t elements = (size_t)set->set->chunk_elements;
     set->param_pieces = segments;
     set->param_piece = malloc(most * sizeof *set->param_piece);
     set->grad_piece = malloc((size_t)segments * sizeof *set->grad_piece);
     if (!set->param_piece || !set->grad_piece) return false;
-    cut(set->param_piece, segments, kind, elements * (size_t)hrt_chunk_element(program, kind));
+    cut(set->param_piece, segments, kind,
+        elements * (size_t)hrt_experts_chunk_element(program, kind));
     cut(set->grad_piece, segments, HRT_CHUNK_GRADS, elements * element);
     for (int i = 0; kind == HRT_CHUNK_ROUNDED && i < program->params; i++) {
         const struct hrt_param *param = &program->param[i];
@@ -184,7 +186,7 @@ static bool create_pieces(struct hrt_fssdp *fssdp, struct hrt_moving_set *set, i
 
 static bool create_moves(struct hrt_fssdp *fssdp, struct hrt_moving_set *set, int index) {
     for (int kind = 0; kind < HRT_MOVES; kind++) {
-        if (!hrt_move_create(&set->move[kind], fssdp, index, (enum hrt_move_kind)kind))
+        if (!hrt_experts_move_create(&set->move[kind], fssdp, index, (enum hrt_move_kind)kind))
             return false;
     }
     if (set->slots.staging == 0) return true;
@@ -202,7 +204,7 @@ static bool create_set(struct hrt_fssdp *fssdp, int index) {
     set->slots = slots_of(fssdp->program, fssdp->policy, index);
     return create_pieces(fssdp, set, index) && create_moves(fssdp, set, index) &&
            create_layers(fssdp, set, index) && reserve_slots(fssdp, set) &&
-           hrt_episode_create(fssdp, index, most_holders(set, fssdp->comm->size));
+           hrt_experts_episode_create(fssdp, index, most_holders(set, fssdp->comm->size));
 }
 
 static bool create_topology(struct hrt_fssdp *fssdp) {
@@ -251,11 +253,11 @@ static bool create_all(struct hrt_fssdp *fssdp) {
     for (int i = 0; i < fssdp->program->sets; i++) {
         if (!create_set(fssdp, i)) return false;
     }
-    return create_scratch(fssdp) && hrt_agreement_create(fssdp);
+    return create_scratch(fssdp) && hrt_experts_agreement_create(fssdp);
 }
 
-bool hrt_fssdp_create(struct hrt_fssdp **created, struct hrt_state *state,
-                      struct hrt_error *error) {
+bool hrt_experts_fssdp_create(struct hrt_fssdp **created, struct hrt_state *state,
+                              struct hrt_error *error) {
     const struct hpl_movement *movement = state->program->movement;
     const struct hpl_policy *policy = hpl_policy_find(movement->policy);
     *created = NULL;
@@ -270,7 +272,7 @@ bool hrt_fssdp_create(struct hrt_fssdp **created, struct hrt_state *state,
         .comm = state->comm,
     };
     if (!create_all(fssdp)) {
-        hrt_fssdp_destroy(fssdp);
+        hrt_experts_fssdp_destroy(fssdp);
         return hrt_fail(error, "not enough memory for replicas of experts");
     }
     for (int i = 0; i < state->program->sets; i++) {
@@ -280,10 +282,10 @@ bool hrt_fssdp_create(struct hrt_fssdp **created, struct hrt_state *state,
                  " slots each (parallel.placement.memory)",
                  policy->name, fssdp->set[i].set->experts, fssdp->set[i].set->name,
                  fssdp->comm->size, movement->slots);
-        hrt_fssdp_destroy(fssdp);
+        hrt_experts_fssdp_destroy(fssdp);
         return false;
     }
-    hrt_experts_divide(state->experts, hrt_divide, fssdp);
+    hrt_experts_divide(state->experts, hrt_experts_quota, fssdp);
     *created = fssdp;
     return true;
 }
@@ -300,21 +302,21 @@ static void destroy_set(struct hrt_moving_set *set, struct hrt_device *device) {
     for (int kind = 0; kind < HRT_CHUNK_KINDS; kind++) {
         device->backend->give(device, HRT_OF_DEVICE, set->pool[kind], set->pool_bytes[kind]);
     }
-    for (int kind = 0; kind < HRT_MOVES; kind++) hrt_move_destroy(&set->move[kind], device);
+    for (int kind = 0; kind < HRT_MOVES; kind++) hrt_experts_move_destroy(&set->move[kind], device);
     free(set->layer);
     free(set->memory);
     free(set->param_piece);
     free(set->grad_piece);
 }
 
-void hrt_fssdp_destroy(struct hrt_fssdp *fssdp) {
+void hrt_experts_fssdp_destroy(struct hrt_fssdp *fssdp) {
     if (!fssdp) return;
-    hrt_moves_finish(fssdp); // The last forward may still pass parameters on.
+    hrt_experts_moves_finish(fssdp); // The last forward may still pass parameters on.
     for (int i = 0; fssdp->set && i < fssdp->program->sets; i++) {
         if (fssdp->set[i].set) destroy_set(&fssdp->set[i], &fssdp->state->device);
     }
     drop_plan(&fssdp->scratch);
-    hrt_agreement_destroy(fssdp);
+    hrt_experts_agreement_destroy(fssdp);
     free(fssdp->set);
     free(fssdp->node_first);
     free(fssdp->speed);

@@ -13,14 +13,15 @@ struct hrt_fssdp;
 // Creates the movement of experts of the state's program (program->movement), whose exchange of rows,
 // state->experts, exists. The state and its ranks are borrowed; the caller destroys it. Not collective. False: no
 // such policy, a budget with which it cannot place every expert, or no memory.
-bool hrt_fssdp_create(struct hrt_fssdp **fssdp, struct hrt_state *state, struct hrt_error *error);
-void hrt_fssdp_destroy(struct hrt_fssdp *fssdp);
+bool hrt_experts_fssdp_create(struct hrt_fssdp **fssdp, struct hrt_state *state,
+                              struct hrt_error *error);
+void hrt_experts_fssdp_destroy(struct hrt_fssdp *fssdp);
 
 // Bytes of replicas and of chunks in flight that a rank takes at most.
-size_t hrt_fssdp_bytes(const struct hrt_program *program);
+size_t hrt_experts_fssdp_bytes(const struct hrt_program *program);
 
 // Holders that the experts of one layer have in all, at most, under any plan.
-int64_t hrt_fssdp_holders(const struct hrt_program *program, int set);
+int64_t hrt_experts_fssdp_holders(const struct hrt_program *program, int set);
 
 // Transfers of experts to and from this rank: sparse collectives only, rows not counted.
 struct hrt_moved {
@@ -31,7 +32,7 @@ struct hrt_moved {
 };
 
 // Sums since the last call. Not collective.
-struct hrt_moved hrt_fssdp_moved(struct hrt_fssdp *fssdp);
+struct hrt_moved hrt_experts_fssdp_moved(struct hrt_fssdp *fssdp);
 
 // Transfers of one layer, and the results of calibration on its exact counts.
 struct hrt_moved_layer {
@@ -42,10 +43,11 @@ struct hrt_moved_layer {
 };
 
 // Sums since the last call. Not collective.
-struct hrt_moved_layer hrt_fssdp_moved_layer(struct hrt_fssdp *fssdp, int set, int64_t layer);
+struct hrt_moved_layer hrt_experts_fssdp_moved_layer(struct hrt_fssdp *fssdp, int set,
+                                                     int64_t layer);
 
 // Begins an iteration, forward and backward, or with `training` false a forward alone, of an evaluation
 // or for a sample: it uses a plan and changes nothing that lasts.
-void hrt_fssdp_begin(struct hrt_fssdp *fssdp, bool training);
+void hrt_experts_fssdp_begin(struct hrt_fssdp *fssdp, bool training);
 
 #endif

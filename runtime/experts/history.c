@@ -33,7 +33,7 @@ static char *terms_of(const struct hrt_program *program, const struct hrt_comm *
         const size_t chunks = (size_t)(set->layers * set->experts);
         fprintf(out, ", %s %" PRId64 " x %" PRId64 " first owners %016" PRIx64, set->name,
                 set->layers, set->experts,
-                set->owner ? hrt_hash(0, set->owner, chunks * sizeof *set->owner) : 0);
+                set->owner ? hrt_experts_hash(0, set->owner, chunks * sizeof *set->owner) : 0);
     }
     return fclose(out) == 0 ? text : NULL;
 }
@@ -73,7 +73,7 @@ static json_t *set_of(const struct hrt_fssdp *fssdp, int index) {
                      counts_of(fssdp, set), "placed", placed);
 }
 
-json_t *hrt_fssdp_history(const struct hrt_fssdp *fssdp) {
+json_t *hrt_experts_fssdp_history(const struct hrt_fssdp *fssdp) {
     json_t *sets = json_array();
     char *terms = terms_of(fssdp->program, fssdp->comm);
     for (int i = 0; i < fssdp->program->sets; i++) json_array_append_new(sets, set_of(fssdp, i));
@@ -137,8 +137,8 @@ static bool is_set(const json_t *json, const struct hrt_set *set, const struct h
     return true;
 }
 
-bool hrt_fssdp_fits(const json_t *history, const struct hrt_placement *placement,
-                    const struct hrt_comm *comm) {
+bool hrt_experts_fssdp_fits(const json_t *history, const struct hrt_placement *placement,
+                            const struct hrt_comm *comm) {
     const struct hrt_program *program = placement->program;
     const char *there = json_string_value(json_object_get(history, "terms"));
     const json_t *sets = json_object_get(history, "sets"),
@@ -159,7 +159,7 @@ static void read32(const json_t *array, int32_t *number) {
     for (size_t i = 0; i < json_array_size(array); i++) number[i] = (int32_t)number_at(array, i);
 }
 
-void hrt_fssdp_recall_owners(const json_t *history, struct hrt_placement *placement) {
+void hrt_experts_fssdp_recall_owners(const json_t *history, struct hrt_placement *placement) {
     const json_t *sets = json_object_get(history, "sets");
     for (int i = 0; i < placement->program->sets; i++)
         read32(json_object_get(json_array_get(sets, (size_t)i), "owners"), placement->owner[i]);
@@ -174,7 +174,7 @@ static void recall_layer(struct hrt_moving_layer *layer, const json_t *placed) {
     read32(holder, layer->placed.holder);
 }
 
-void hrt_fssdp_recall(const json_t *history, struct hrt_fssdp *fssdp) {
+void hrt_experts_fssdp_recall(const json_t *history, struct hrt_fssdp *fssdp) {
     const json_t *sets = json_object_get(history, "sets");
     fssdp->iterations = json_integer_value(json_object_get(history, "since"));
     for (int i = 0; i < fssdp->program->sets; i++) {

@@ -15,14 +15,14 @@
 struct json_t;
 
 // The history so far, which all ranks know. The caller gives it back by json_decref; NULL: out of memory.
-struct json_t *hrt_fssdp_history(const struct hrt_fssdp *fssdp);
+struct json_t *hrt_experts_fssdp_history(const struct hrt_fssdp *fssdp);
 
 // Whether the history is one of this program on these ranks, and whole. It is not trusted.
-bool hrt_fssdp_fits(const struct json_t *history, const struct hrt_placement *placement,
-                    const struct hrt_comm *comm);
+bool hrt_experts_fssdp_fits(const struct json_t *history, const struct hrt_placement *placement,
+                            const struct hrt_comm *comm);
 
 // Takes over from one that fits: the owners, before there is a state; and the rest.
-void hrt_fssdp_recall_owners(const struct json_t *history, struct hrt_placement *placement);
-void hrt_fssdp_recall(const struct json_t *history, struct hrt_fssdp *fssdp);
+void hrt_experts_fssdp_recall_owners(const struct json_t *history, struct hrt_placement *placement);
+void hrt_experts_fssdp_recall(const struct json_t *history, struct hrt_fssdp *fssdp);
 
 #endif

@@ -89,7 +89,7 @@ struct hrt_experts {
     hrt_differ_fn *differ;
     void *differ_context;
     int64_t *counts; // [ranks * sequences][experts] top-k choices of a group.
-    // For hrt_drop, where a set is limited.
+    // For hrt_experts_drop, where a set is limited.
     int64_t *digits; // [experts][256] top-k choices by a digit of their weights
     uint64_t *least; // [experts]
     int64_t *room;   // [experts]
@@ -118,13 +118,13 @@ struct hrt_part {
 };
 
 // Arrays of a call with `tokens` tokens.
-struct hrt_part hrt_part_of(const struct hrt_experts *experts, int64_t tokens);
+struct hrt_part hrt_experts_part_of(const struct hrt_experts *experts, int64_t tokens);
 
 // Whether groups of `group` tokens (0: one of all) lie each on one rank. The same on every rank.
-bool hrt_group_is_alone(const struct hrt_part *part, int64_t group);
+bool hrt_experts_group_is_alone(const struct hrt_part *part, int64_t group);
 
 // Tells all ranks experts->mine: layer->count is that of each of them.
-void hrt_gather_counts(struct hrt_experts *experts, struct hrt_experts_layer *layer);
+void hrt_experts_gather_counts(struct hrt_experts *experts, struct hrt_experts_layer *layer);
 
 // The host's view of an array of `bytes`: the array itself, or `copy`, in memory of both, which a device with separate
 // memory is only asked to bring: the host then waits for all of them at once.
@@ -138,14 +138,14 @@ static inline void *hrt_experts_here(const struct hrt_experts *experts, void *co
 void hrt_experts_show(struct hrt_experts *experts, void *array, const void *copy, size_t bytes);
 
 // Sorts the layer's pairs by their experts, `ids` [tokens, picks]; their rows begin at `first` [experts + 1].
-void hrt_sort_pairs(struct hrt_experts *experts, struct hrt_experts_layer *layer, int32_t *first,
-                    const int32_t *ids, int64_t tokens);
+void hrt_experts_sort_pairs(struct hrt_experts *experts, struct hrt_experts_layer *layer,
+                            int32_t *first, const int32_t *ids, int64_t tokens);
 
 // Prepares experts->wave for a wave of the layer.
-const struct hrt_wave *hrt_wave_of(struct hrt_experts *experts,
-                                   const struct hrt_experts_layer *layer, int64_t wave);
+const struct hrt_wave *hrt_experts_wave_of(struct hrt_experts *experts,
+                                           const struct hrt_experts_layer *layer, int64_t wave);
 
 // Where each expert's rows of that wave begin: first [slots + 1], of the device.
-void hrt_wave_starts(struct hrt_experts *experts, int32_t *first);
+void hrt_experts_wave_starts(struct hrt_experts *experts, int32_t *first);
 
 #endif

@@ -18,11 +18,11 @@ static char *place(const void *context, int32_t expert, int32_t number, size_t *
     const struct layer_of *of = context;
     const struct hrt_piece *piece = &of->piece[number];
     *bytes = piece->bytes;
-    return hrt_chunk(of->fssdp, of->set, of->layer, expert, piece->kind) + piece->at;
+    return hrt_experts_chunk(of->fssdp, of->set, of->layer, expert, piece->kind) + piece->at;
 }
 
-void hrt_move_start(struct hrt_fssdp *fssdp, int set, int64_t layer, enum hrt_move_kind kind,
-                    const struct hpl_schedule *schedule) {
+void hrt_experts_move_start(struct hrt_fssdp *fssdp, int set, int64_t layer,
+                            enum hrt_move_kind kind, const struct hpl_schedule *schedule) {
     static const enum hrt_lane lane[HRT_MOVES] = {[HRT_MOVE_GATHER] = HRT_LANE_GATHER,
                                                   [HRT_MOVE_ADDED] = HRT_LANE_ADDED,
                                                   [HRT_MOVE_REDUCE] = HRT_LANE_REDUCE};
@@ -30,7 +30,7 @@ void hrt_move_start(struct hrt_fssdp *fssdp, int set, int64_t layer, enum hrt_mo
     struct hrt_move *move = &moving->move[kind];
     const bool adds = kind == HRT_MOVE_REDUCE;
     hrt_experts_agree(fssdp->state->experts);
-    hrt_move_wait(fssdp, move, -1, "the transfer before it");
+    hrt_experts_move_wait(fssdp, move, -1, "the transfer before it");
     const struct hrt_carry carry = {
         .schedule = schedule,
         .rank = fssdp->comm->rank,
@@ -47,14 +47,15 @@ void hrt_move_start(struct hrt_fssdp *fssdp, int set, int64_t layer, enum hrt_mo
         .brought = move->brought,
         .heard = move->heard,
     };
-    const struct hrt_carried carried = hrt_steps_carry(&move->steps, &carry, fssdp->topology.node);
+    const struct hrt_carried carried =
+        hrt_net_steps_carry(&move->steps, &carry, fssdp->topology.node);
     if (move->steps.count == 0) return;
     fssdp->moved.bytes += (double)carried.received;
     fssdp->moved.crossed += (double)carried.crossed;
     move->set = set;
     move->layer = layer;
     move->under_way = true;
-    move->mark = hrt_submit(fssdp->comm, lane[kind], &move->steps);
+    move->mark = hrt_net_lane_submit(fssdp->comm, lane[kind], &move->steps);
 }
 
 // Counts the time that this rank waited since `from`: for ranks that had not begun, and for the transfer. A complete
@@ -67,31 +68,31 @@ static void count_wait(struct hrt_fssdp *fssdp, const struct hrt_move *move, int
     fssdp->set[move->set].layer[move->layer].moved.exposed += 1e-9 * (double)(now - from - late);
 }
 
-void hrt_move_wait(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer,
-                   const char *what) {
+void hrt_experts_move_wait(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer,
+                           const char *what) {
     if (!move->under_way || (layer >= 0 && move->layer != layer)) return;
     const int64_t from = hk_clock();
-    hrt_join(fssdp->comm, move->mark, what);
+    hrt_net_lane_join(fssdp->comm, move->mark, what);
     move->under_way = false;
     count_wait(fssdp, move, from);
     fssdp->moved.seconds += 1e-9 * (double)(move->steps.ended - move->steps.heard);
 }
 
-void hrt_move_await(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer,
-                    const char *what) {
+void hrt_experts_move_await(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer,
+                            const char *what) {
     if (!move->under_way || move->layer != layer) return;
     const int64_t from = hk_clock();
-    hrt_join(fssdp->comm, hrt_arrival(move->mark), what);
+    hrt_net_lane_join(fssdp->comm, hrt_arrival(move->mark), what);
     count_wait(fssdp, move, from);
 }
 
-bool hrt_move_create(struct hrt_move *move, const struct hrt_fssdp *fssdp, int index,
-                     enum hrt_move_kind kind) {
+bool hrt_experts_move_create(struct hrt_move *move, const struct hrt_fssdp *fssdp, int index,
+                             enum hrt_move_kind kind) {
     const struct hrt_moving_set *set = &fssdp->set[index];
     const bool adds = kind == HRT_MOVE_REDUCE;
     const int64_t experts = set->set->experts, replicas = set->slots.holders; // At most.
     const int64_t pieces = adds ? set->slots.segments : set->param_pieces;
-    const int64_t room = hrt_steps_room(replicas * pieces, fssdp->comm->size, adds);
+    const int64_t room = hrt_net_steps_room(replicas * pieces, fssdp->comm->size, adds);
     *move = (struct hrt_move){
         .steps = {.step = calloc((size_t)room, sizeof(struct hrt_step)), .room = (int32_t)room},
         .brought = malloc((size_t)(experts * pieces) * sizeof *move->brought),
@@ -103,7 +104,7 @@ bool hrt_move_create(struct hrt_move *move, const struct hrt_fssdp *fssdp, int i
     return move->steps.step && move->brought && (move->heard || move->steps.on_device);
 }
 
-void hrt_move_destroy(struct hrt_move *move, struct hrt_device *device) {
+void hrt_experts_move_destroy(struct hrt_move *move, struct hrt_device *device) {
     free(move->steps.step);
     free(move->brought);
     free(move->heard);

@@ -21,7 +21,7 @@ struct load {
 
 static struct load load_of(struct hrt_experts *experts, const struct hrt_experts_layer *layer,
                            int64_t number, bool gated) {
-    const struct hrt_wave *wave = hrt_wave_of(experts, layer, number);
+    const struct hrt_wave *wave = hrt_experts_wave_of(experts, layer, number);
     const int rank = experts->comm->rank;
     const size_t row = hrt_row_bytes(&experts->shape, layer->set);
     const size_t gate = hrt_gate_offset(&experts->shape, layer->set);
@@ -55,9 +55,9 @@ static void exchange(struct hrt_experts *experts, const struct load *load, bool 
                                      .recv_bytes = experts->bytes[!back],
                                      .recv_offset = experts->offset[!back]};
     experts->steps.on_device = hrt_device_is_apart(experts->device);
-    hrt_exchange_on(experts->comm, HRT_LANE_ROWS, &experts->steps,
-                    back ? experts->sent : experts->received,
-                    back ? experts->received : experts->sent, &way, "the exchange of rows");
+    hrt_net_exchange_on(experts->comm, HRT_LANE_ROWS, &experts->steps,
+                        back ? experts->sent : experts->received,
+                        back ? experts->received : experts->sent, &way, "the exchange of rows");
 }
 
 // Rows of an array by their numbers in `at`.
@@ -147,18 +147,19 @@ static void move_home(struct hrt_experts *experts, const struct hrt_experts_laye
     copy(experts, &load, &results, &in, load.mine_end, sent);
 }
 
-void hrt_dispatch(struct hrt_experts *experts, int set, int64_t layer, int64_t wave, void *rows,
-                  void *gate, int32_t *first, const void *x, const void *weights) {
+void hrt_experts_dispatch(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
+                          void *rows, void *gate, int32_t *first, const void *x,
+                          const void *weights) {
     move_out(experts, hrt_layer(experts, set, layer), wave, rows, gate, x, weights);
-    hrt_wave_starts(experts, first);
+    hrt_experts_wave_starts(experts, first);
 }
 
-void hrt_give_back(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
-                   const void *rows) {
+void hrt_experts_give_back(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
+                           const void *rows) {
     move_home(experts, hrt_layer(experts, set, layer), wave, rows, NULL);
 }
 
-void hrt_combine(struct hrt_experts *experts, int set, int64_t layer, void *y) {
+void hrt_experts_combine(struct hrt_experts *experts, int set, int64_t layer, void *y) {
     const struct hrt_experts_layer *own = hrt_layer(experts, set, layer);
     const void *result = experts->result;
     struct hrt_device *device = experts->device;
@@ -174,23 +175,23 @@ void hrt_combine(struct hrt_experts *experts, int set, int64_t layer, void *y) {
     }
 }
 
-void hrt_dispatch_grad(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
-                       void *drows, const void *dy) {
+void hrt_experts_dispatch_grad(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
+                               void *drows, const void *dy) {
     move_out(experts, hrt_layer(experts, set, layer), wave, drows, NULL, dy, NULL);
 }
 
-void hrt_give_back_grad(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
-                        const void *drows, const void *dgate) {
+void hrt_experts_give_back_grad(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
+                                const void *drows, const void *dgate) {
     move_home(experts, hrt_layer(experts, set, layer), wave, drows, dgate);
 }
 
-void hrt_combine_grad(struct hrt_experts *experts, int set, int64_t layer, void *dx,
-                      void *dweights) {
+void hrt_experts_combine_grad(struct hrt_experts *experts, int set, int64_t layer, void *dx,
+                              void *dweights) {
     const struct hrt_experts_layer *own = hrt_layer(experts, set, layer);
     const int64_t pairs = own->tokens * own->set->picks;
     const void *dgate = experts->result_gate;
     struct hrt_device *device = experts->device;
-    hrt_combine(experts, set, layer, dx);
+    hrt_experts_combine(experts, set, layer, dx);
     if (hrt_device_is_apart(device)) {
         device->backend->gate_rows_grad(device, dweights, dgate, own->slot, pairs);
     } else if (experts->shape.element == sizeof(float)) {

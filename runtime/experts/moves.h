@@ -105,50 +105,53 @@ struct hrt_fssdp {
 };
 
 // chunk.c: the owners of a layer.
-const int32_t *hrt_layer_owners(const struct hrt_fssdp *fssdp, int set, int64_t layer);
+const int32_t *hrt_experts_layer_owners(const struct hrt_fssdp *fssdp, int set, int64_t layer);
 
 // Ends the job when the planner refused, which only our own fault can make it do.
-void hrt_planned(const struct hrt_fssdp *fssdp, int set, int64_t layer, enum hpl_status status);
+void hrt_experts_planned(const struct hrt_fssdp *fssdp, int set, int64_t layer,
+                         enum hpl_status status);
 
 // Bytes of an element.
-int64_t hrt_chunk_element(const struct hrt_program *program, enum hrt_chunk_kind kind);
+int64_t hrt_experts_chunk_element(const struct hrt_program *program, enum hrt_chunk_kind kind);
 
 // Where chunk (layer, expert) lies on this rank: its place if it owns it, else its slot.
-char *hrt_chunk(const struct hrt_fssdp *fssdp, int set, int64_t layer, int64_t expert,
-                enum hrt_chunk_kind kind);
+char *hrt_experts_chunk(const struct hrt_fssdp *fssdp, int set, int64_t layer, int64_t expert,
+                        enum hrt_chunk_kind kind);
 
 // plan.c: the quota function of the exchange of rows.
-void hrt_divide(void *context, int set, int64_t layer, const struct hpl_plan *plan,
-                const struct hpl_loads *loads, const struct hpl_part *part);
+void hrt_experts_quota(void *context, int set, int64_t layer, const struct hpl_plan *plan,
+                       const struct hpl_loads *loads, const struct hpl_part *part);
 
 // Begins the episode of a set whose layers are there: [holders] of a layer, at most. False: no memory.
-bool hrt_episode_create(struct hrt_fssdp *fssdp, int set, int64_t holders);
+bool hrt_experts_episode_create(struct hrt_fssdp *fssdp, int set, int64_t holders);
 
 // agree.c: every rank takes part in each decision, and the next exchange tells whether they are alike, of counts or
-// of words alone (hrt_experts_compare); hrt_agree_now makes one. Where they are not, the job ends.
-bool hrt_agreement_create(struct hrt_fssdp *fssdp);
-void hrt_agreement_destroy(struct hrt_fssdp *fssdp);
-void hrt_decide(struct hrt_fssdp *fssdp, struct hrt_decision decision);
-void hrt_decide_plan(struct hrt_fssdp *fssdp, int set, int64_t layer, const struct hpl_plan *plan);
-void hrt_agree_now(struct hrt_fssdp *fssdp);
+// of words alone (hrt_experts_compare); hrt_experts_agree_now makes one. Where they are not, the job ends.
+bool hrt_experts_agreement_create(struct hrt_fssdp *fssdp);
+void hrt_experts_agreement_destroy(struct hrt_fssdp *fssdp);
+void hrt_experts_decide(struct hrt_fssdp *fssdp, struct hrt_decision decision);
+void hrt_experts_decide_plan(struct hrt_fssdp *fssdp, int set, int64_t layer,
+                             const struct hpl_plan *plan);
+void hrt_experts_agree_now(struct hrt_fssdp *fssdp);
 
 // FNV-1a of bytes, from a hash before them or 0.
-uint64_t hrt_hash(uint64_t hash, const void *data, size_t bytes);
+uint64_t hrt_experts_hash(uint64_t hash, const void *data, size_t bytes);
 
 // move_chunks.c
-bool hrt_move_create(struct hrt_move *move, const struct hrt_fssdp *fssdp, int set,
-                     enum hrt_move_kind kind);
-void hrt_move_destroy(struct hrt_move *move, struct hrt_device *device);
+bool hrt_experts_move_create(struct hrt_move *move, const struct hrt_fssdp *fssdp, int set,
+                             enum hrt_move_kind kind);
+void hrt_experts_move_destroy(struct hrt_move *move, struct hrt_device *device);
 
 // Begins a layer's schedule. HRT_MOVE_REDUCE: received values are added to gradients, in the schedule's order.
-void hrt_move_start(struct hrt_fssdp *fssdp, int set, int64_t layer, enum hrt_move_kind kind,
-                    const struct hpl_schedule *schedule);
+void hrt_experts_move_start(struct hrt_fssdp *fssdp, int set, int64_t layer,
+                            enum hrt_move_kind kind, const struct hpl_schedule *schedule);
 
 // Returns when the move, or only its receives here, is done; at once when nothing of the layer is under
 // way. Any layer: -1.
-void hrt_move_wait(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer, const char *what);
-void hrt_moves_finish(struct hrt_fssdp *fssdp);
-void hrt_move_await(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer,
-                    const char *what);
+void hrt_experts_move_wait(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer,
+                           const char *what);
+void hrt_experts_moves_finish(struct hrt_fssdp *fssdp);
+void hrt_experts_move_await(struct hrt_fssdp *fssdp, struct hrt_move *move, int64_t layer,
+                            const char *what);
 
 #endif

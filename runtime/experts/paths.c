@@ -11,7 +11,7 @@ static int64_t next_to_leave(const struct hrt_paths *paths, int32_t rank, uint32
     return -1;
 }
 
-int64_t hrt_paths_order(const struct hrt_paths *paths, int64_t *order, uint32_t *scratch) {
+int64_t hrt_experts_paths_order(const struct hrt_paths *paths, int64_t *order, uint32_t *scratch) {
     int64_t count = 0;
     memset(scratch, 0, (size_t)paths->ranks * sizeof *scratch);
     for (int32_t first = 0; first < paths->ranks; first++) {
@@ -26,8 +26,8 @@ int64_t hrt_paths_order(const struct hrt_paths *paths, int64_t *order, uint32_t 
     return count;
 }
 
-int64_t hrt_paths_batch(const struct hrt_paths *paths, const int64_t *order, int64_t begin,
-                        int64_t count, uint32_t most, uint32_t *scratch) {
+int64_t hrt_experts_paths_batch(const struct hrt_paths *paths, const int64_t *order, int64_t begin,
+                                int64_t count, uint32_t most, uint32_t *scratch) {
     int64_t end = begin;
     memset(scratch, 0, (size_t)paths->ranks * sizeof *scratch);
     for (; end < count; end++) {

@@ -15,11 +15,11 @@ struct hrt_paths {
 // memory back before it takes more. Returns how many there are.
 //   order    [chunks] their numbers
 //   scratch  [ranks]
-int64_t hrt_paths_order(const struct hrt_paths *paths, int64_t *order, uint32_t *scratch);
+int64_t hrt_experts_paths_order(const struct hrt_paths *paths, int64_t *order, uint32_t *scratch);
 
 // The end of the batch of `order` [count] that begins at `begin`, which is before `count`: as many chunks as there may
 // be without a rank that sends and receives more than `most` of them.
-int64_t hrt_paths_batch(const struct hrt_paths *paths, const int64_t *order, int64_t begin,
-                        int64_t count, uint32_t most, uint32_t *scratch);
+int64_t hrt_experts_paths_batch(const struct hrt_paths *paths, const int64_t *order, int64_t begin,
+                                int64_t count, uint32_t most, uint32_t *scratch);
 
 #endif

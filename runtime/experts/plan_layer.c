@@ -21,7 +21,7 @@ static const uint32_t *remembered(void *context, int32_t at, int32_t back) {
     return layer->window + (layer->seen - back) % moving->episode.window * cells;
 }
 
-bool hrt_episode_create(struct hrt_fssdp *fssdp, int set, int64_t holders) {
+bool hrt_experts_episode_create(struct hrt_fssdp *fssdp, int set, int64_t holders) {
     struct hrt_moving_set *moving = &fssdp->set[set];
     struct hpl_episode *episode = &moving->episode;
     *episode = (struct hpl_episode){
@@ -36,7 +36,8 @@ bool hrt_episode_create(struct hrt_fssdp *fssdp, int set, int64_t holders) {
     const struct hpl_sizes sizes = {
         .param_bytes = moving->slots.param_stride,
         .grad_bytes = moving->slots.grad_stride,
-        .row_bytes = moving->set->width * (int64_t)hrt_element_bytes(fssdp->program->precision),
+        .row_bytes =
+            moving->set->width * (int64_t)hrt_params_element_bytes(fssdp->program->precision),
     };
     if (!hpl_episode_move(episode, fssdp->movement, &sizes)) return false;
     const size_t bytes = hpl_episode_bytes(episode, (int32_t)holders);
@@ -64,8 +65,8 @@ static void take_slot(const struct hrt_fssdp *fssdp, const struct hrt_moving_set
 static void adopt(struct hrt_fssdp *fssdp, int set, int64_t at) {
     const struct hrt_moving_set *moving = &fssdp->set[set];
     struct hrt_moving_layer *layer = &moving->layer[at];
-    const int32_t *owner = hrt_layer_owners(fssdp, set, at);
-    hrt_planned(fssdp, set, at, hpl_plan_with_owners(&layer->plan, &layer->placed, owner));
+    const int32_t *owner = hrt_experts_layer_owners(fssdp, set, at);
+    hrt_experts_planned(fssdp, set, at, hpl_plan_with_owners(&layer->plan, &layer->placed, owner));
     layer->is_scheduled = false;
     hrt_experts_place(fssdp->state->experts, set, at, &layer->placed);
     for (int32_t e = 0; e < layer->plan.experts; e++) take_slot(fssdp, moving, layer, owner, e);
@@ -91,10 +92,11 @@ static void plan_ahead(struct hrt_fssdp *fssdp) {
         for (int64_t at = 0; at < moving->set->layers; at++) {
             struct hrt_moving_layer *layer = &moving->layer[at];
             if (layer->is_ahead) continue;
-            hrt_planned(fssdp, set, at,
-                        hpl_episode_plan(&moving->episode, (int32_t)at, NULL, &layer->ahead));
+            hrt_experts_planned(
+                fssdp, set, at,
+                hpl_episode_plan(&moving->episode, (int32_t)at, NULL, &layer->ahead));
             layer->is_ahead = true;
-            hrt_decide_plan(fssdp, set, at, &layer->ahead);
+            hrt_experts_decide_plan(fssdp, set, at, &layer->ahead);
             layer->told = hrt_experts_compared(fssdp->state->experts);
         }
     }
@@ -107,35 +109,36 @@ static void place(struct hrt_fssdp *fssdp, int set, int64_t at) {
     struct hrt_experts *experts = fssdp->state->experts;
     if (fssdp->policy->when == HPL_WHEN_PERIODIC) return;
     if (fssdp->policy->when == HPL_WHEN_EXACT) {
-        hrt_planned(fssdp, set, at,
-                    hpl_episode_plan(&moving->episode, (int32_t)at,
-                                     hrt_experts_counts(experts, set, at), &layer->placed));
-        hrt_decide_plan(fssdp, set, at, &layer->placed);
+        hrt_experts_planned(fssdp, set, at,
+                            hpl_episode_plan(&moving->episode, (int32_t)at,
+                                             hrt_experts_counts(experts, set, at), &layer->placed));
+        hrt_experts_decide_plan(fssdp, set, at, &layer->placed);
         return;
     }
     plan_ahead(fssdp);
-    if (layer->told == hrt_experts_compared(experts)) hrt_agree_now(fssdp);
-    hrt_planned(fssdp, set, at, hpl_plan_copy(&layer->placed, &layer->ahead));
+    if (layer->told == hrt_experts_compared(experts)) hrt_experts_agree_now(fssdp);
+    hrt_experts_planned(fssdp, set, at, hpl_plan_copy(&layer->placed, &layer->ahead));
 }
 
-void hrt_plan(struct hrt_fssdp *fssdp, int set, int64_t at) {
+void hrt_experts_plan(struct hrt_fssdp *fssdp, int set, int64_t at) {
     struct hrt_moving_set *moving = &fssdp->set[set];
     struct hrt_moving_layer *layer = &moving->layer[at];
     if (layer->prefetched) return;
-    hrt_release_params(fssdp, set, at); // An evaluation has no backward that would release them.
+    hrt_experts_release_params(fssdp, set,
+                               at); // An evaluation has no backward that would release them.
     layer->used = 0;
     memset(layer->slot, -1, (size_t)moving->set->experts * sizeof *layer->slot);
     place(fssdp, set, at);
     adopt(fssdp, set, at);
-    if (fssdp->policy->when == HPL_WHEN_EXACT) hrt_waves(fssdp->state->experts, set, at);
+    if (fssdp->policy->when == HPL_WHEN_EXACT) hrt_experts_waves(fssdp->state->experts, set, at);
 }
 
-void hrt_prefetch(struct hrt_fssdp *fssdp, int set, int64_t layer) {
+void hrt_experts_prefetch(struct hrt_fssdp *fssdp, int set, int64_t layer) {
     if (layer < 0 || layer >= fssdp->set[set].set->layers) return;
     struct hrt_moving_layer *moving = &fssdp->set[set].layer[layer];
     if (moving->prefetched) return; // Another wave.
-    hrt_plan(fssdp, set, layer);
-    hrt_materialize(fssdp, set, layer, false);
+    hrt_experts_plan(fssdp, set, layer);
+    hrt_experts_materialize(fssdp, set, layer, false);
     moving->prefetched = true;
 }
 
@@ -149,31 +152,32 @@ static void count_calibration(struct hrt_moving_layer *layer,
     layer->moved.price += 1e-12 * (double)result->price;
 }
 
-void hrt_calibrate(struct hrt_fssdp *fssdp, int set, int64_t at) {
+void hrt_experts_calibrate(struct hrt_fssdp *fssdp, int set, int64_t at) {
     struct hrt_moving_set *moving = &fssdp->set[set];
     struct hrt_moving_layer *layer = &moving->layer[at];
     struct hpl_calibration result;
-    hrt_planned(fssdp, set, at,
-                hpl_episode_calibrate(&moving->episode, (int32_t)at,
-                                      hrt_experts_counts(fssdp->state->experts, set, at),
-                                      &layer->placed, &result));
+    hrt_experts_planned(fssdp, set, at,
+                        hpl_episode_calibrate(&moving->episode, (int32_t)at,
+                                              hrt_experts_counts(fssdp->state->experts, set, at),
+                                              &layer->placed, &result));
     if (hpl_episode_calibrates(&moving->episode)) {
-        hrt_decide_plan(fssdp, set, at, &layer->placed); // Also where it is not taken.
+        hrt_experts_decide_plan(fssdp, set, at, &layer->placed); // Also where it is not taken.
         count_calibration(layer, &result);
     }
-    const int32_t *owner = hrt_layer_owners(fssdp, set, at);
+    const int32_t *owner = hrt_experts_layer_owners(fssdp, set, at);
     if (result.taken) {
-        hrt_planned(fssdp, set, at,
-                    hpl_plan_added(&fssdp->scratch, &layer->plan, &layer->placed, owner));
+        hrt_experts_planned(fssdp, set, at,
+                            hpl_plan_added(&fssdp->scratch, &layer->plan, &layer->placed, owner));
         adopt(fssdp, set, at);
     }
     // Quotas follow from the plan as it now is, so that one comparison serves both.
-    hrt_waves(fssdp->state->experts, set, at);
+    hrt_experts_waves(fssdp->state->experts, set, at);
     if (!result.taken) return;
-    hrt_planned(fssdp, set, at,
-                hpl_schedule_of(fssdp->policy, &fssdp->topology, owner, &fssdp->scratch,
-                                moving->slots.segments, &fssdp->schedule, &moving->episode.work));
-    hrt_move_start(fssdp, set, at, HRT_MOVE_ADDED, &fssdp->schedule);
+    hrt_experts_planned(fssdp, set, at,
+                        hpl_schedule_of(fssdp->policy, &fssdp->topology, owner, &fssdp->scratch,
+                                        moving->slots.segments, &fssdp->schedule,
+                                        &moving->episode.work));
+    hrt_experts_move_start(fssdp, set, at, HRT_MOVE_ADDED, &fssdp->schedule);
 }
 
 // ---- rows
@@ -184,22 +188,25 @@ static void begin_division(struct hrt_fssdp *fssdp, int set, int64_t at,
                            const struct hpl_plan *plan, const struct hpl_loads *loads) {
     struct hpl_episode *episode = &fssdp->set[set].episode;
     const size_t holders = (size_t)plan->first[plan->experts];
-    hrt_planned(fssdp, set, at, hpl_episode_divide(episode, (int32_t)at, loads->rows, plan));
+    hrt_experts_planned(fssdp, set, at,
+                        hpl_episode_divide(episode, (int32_t)at, loads->rows, plan));
     const bool shares = episode->split == HPL_SPLIT_QUOTA || episode->split == HPL_SPLIT_PLANNED;
     if (shares)
-        hrt_decide(fssdp, (struct hrt_decision){
-                              HRT_DECIDED_ROWS, set, at, fssdp->set[set].layer[at].seen + 1,
-                              hrt_hash(0, episode->share, holders * sizeof *episode->share)});
+        hrt_experts_decide(
+            fssdp, (struct hrt_decision){
+                       HRT_DECIDED_ROWS, set, at, fssdp->set[set].layer[at].seen + 1,
+                       hrt_experts_hash(0, episode->share, holders * sizeof *episode->share)});
     if (shares || hpl_episode_calibrates(episode) || fssdp->policy->when == HPL_WHEN_EXACT)
         hrt_experts_compare(fssdp->state->experts);
     if (fssdp->training) remember(fssdp, set, at);
 }
 
-void hrt_divide(void *context, int set, int64_t layer, const struct hpl_plan *plan,
-                const struct hpl_loads *loads, const struct hpl_part *part) {
+void hrt_experts_quota(void *context, int set, int64_t layer, const struct hpl_plan *plan,
+                       const struct hpl_loads *loads, const struct hpl_part *part) {
     struct hrt_fssdp *fssdp = context;
     struct hpl_episode *episode = &fssdp->set[set].episode;
     begin_division(fssdp, set, layer, plan, loads);
-    hrt_planned(fssdp, set, layer,
-                hpl_episode_route_part(episode, loads->rows, plan, fssdp->comm->rank, part));
+    hrt_experts_planned(
+        fssdp, set, layer,
+        hpl_episode_route_part(episode, loads->rows, plan, fssdp->comm->rank, part));
 }

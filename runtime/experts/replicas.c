@@ -8,20 +8,21 @@ static const struct hpl_schedule *gather_of(struct hrt_fssdp *fssdp, int set, in
     struct hrt_moving_set *moving = &fssdp->set[set];
     struct hrt_moving_layer *layer = &moving->layer[at];
     if (!layer->is_scheduled)
-        hrt_planned(fssdp, set, at,
-                    hpl_schedule_of(fssdp->policy, &fssdp->topology,
-                                    hrt_layer_owners(fssdp, set, at), &layer->plan,
-                                    moving->slots.segments, &layer->gather, &moving->episode.work));
+        hrt_experts_planned(fssdp, set, at,
+                            hpl_schedule_of(fssdp->policy, &fssdp->topology,
+                                            hrt_experts_layer_owners(fssdp, set, at), &layer->plan,
+                                            moving->slots.segments, &layer->gather,
+                                            &moving->episode.work));
     layer->is_scheduled = true;
     return &layer->gather;
 }
 
-void hrt_materialize(struct hrt_fssdp *fssdp, int set, int64_t layer, bool rematerialize) {
+void hrt_experts_materialize(struct hrt_fssdp *fssdp, int set, int64_t layer, bool rematerialize) {
     if (layer < 0 || layer >= fssdp->set[set].set->layers) return;
     struct hrt_moving_layer *moving = &fssdp->set[set].layer[layer];
     // Again: the plan is what it was, calibrated, and with the same slots.
     if (rematerialize || !moving->prefetched)
-        hrt_move_start(fssdp, set, layer, HRT_MOVE_GATHER, gather_of(fssdp, set, layer));
+        hrt_experts_move_start(fssdp, set, layer, HRT_MOVE_GATHER, gather_of(fssdp, set, layer));
     moving->prefetched = false;
 }
 
@@ -63,38 +64,39 @@ static void point(const struct hrt_fssdp *fssdp, int set, int64_t at) {
         for (int32_t e = 0; e < experts; e++) {
             for (int32_t k = layer->placed.first[e]; k < layer->placed.first[e + 1]; k++) {
                 if (layer->placed.holder[k] == fssdp->comm->rank)
-                    put(&table[n++], hrt_chunk(fssdp, set, at, e, (enum hrt_chunk_kind)kind));
+                    put(&table[n++],
+                        hrt_experts_chunk(fssdp, set, at, e, (enum hrt_chunk_kind)kind));
             }
         }
         for (; n < experts; n++) put(&table[n], tables.rest[kind]);
     }
 }
 
-void hrt_await(struct hrt_fssdp *fssdp, int set, int64_t layer) {
+void hrt_experts_await(struct hrt_fssdp *fssdp, int set, int64_t layer) {
     struct hrt_move *move = fssdp->set[set].move;
-    hrt_move_await(fssdp, &move[HRT_MOVE_GATHER], layer, "the gathering of experts");
-    hrt_move_await(fssdp, &move[HRT_MOVE_ADDED], layer, "the gathering of experts");
+    hrt_experts_move_await(fssdp, &move[HRT_MOVE_GATHER], layer, "the gathering of experts");
+    hrt_experts_move_await(fssdp, &move[HRT_MOVE_ADDED], layer, "the gathering of experts");
     point(fssdp, set, layer);
 }
 
-void hrt_reduce(struct hrt_fssdp *fssdp, int set, int64_t layer) {
-    hrt_planned(fssdp, set, layer,
-                hpl_schedule_mirror(gather_of(fssdp, set, layer), &fssdp->schedule,
-                                    &fssdp->set[set].episode.work));
-    hrt_move_start(fssdp, set, layer, HRT_MOVE_REDUCE, &fssdp->schedule);
+void hrt_experts_reduce(struct hrt_fssdp *fssdp, int set, int64_t layer) {
+    hrt_experts_planned(fssdp, set, layer,
+                        hpl_schedule_mirror(gather_of(fssdp, set, layer), &fssdp->schedule,
+                                            &fssdp->set[set].episode.work));
+    hrt_experts_move_start(fssdp, set, layer, HRT_MOVE_REDUCE, &fssdp->schedule);
 }
 
-void hrt_release_params(struct hrt_fssdp *fssdp, int set, int64_t layer) {
+void hrt_experts_release_params(struct hrt_fssdp *fssdp, int set, int64_t layer) {
     struct hrt_move *move = fssdp->set[set].move;
-    hrt_move_wait(fssdp, &move[HRT_MOVE_GATHER], layer, "the gathering of experts");
-    hrt_move_wait(fssdp, &move[HRT_MOVE_ADDED], layer, "the gathering of experts");
+    hrt_experts_move_wait(fssdp, &move[HRT_MOVE_GATHER], layer, "the gathering of experts");
+    hrt_experts_move_wait(fssdp, &move[HRT_MOVE_ADDED], layer, "the gathering of experts");
 }
 
-void hrt_release_grads(struct hrt_fssdp *fssdp, int set, int64_t at) {
+void hrt_experts_release_grads(struct hrt_fssdp *fssdp, int set, int64_t at) {
     const struct hrt_moving_set *moving = &fssdp->set[set];
     if (at < 0 || at >= moving->set->layers) return;
-    hrt_move_wait(fssdp, &fssdp->set[set].move[HRT_MOVE_REDUCE], at,
-                  "the sum of experts' gradients");
+    hrt_experts_move_wait(fssdp, &fssdp->set[set].move[HRT_MOVE_REDUCE], at,
+                          "the sum of experts' gradients");
     const size_t stride = moving->stride[HRT_CHUNK_GRADS];
     const size_t first = (size_t)(at % moving->slots.grad_layers * moving->slots.replicas) * stride;
     const size_t used = (size_t)moving->layer[at].used * stride;
@@ -102,28 +104,28 @@ void hrt_release_grads(struct hrt_fssdp *fssdp, int set, int64_t at) {
     if (used) hrt_device_clear(&fssdp->state->device, moving->pool[HRT_CHUNK_GRADS] + first, used);
 }
 
-void hrt_moves_finish(struct hrt_fssdp *fssdp) {
+void hrt_experts_moves_finish(struct hrt_fssdp *fssdp) {
     for (int s = 0; fssdp->set && s < fssdp->program->sets; s++) {
         for (int kind = 0; kind < HRT_MOVES; kind++)
-            hrt_move_wait(fssdp, &fssdp->set[s].move[kind], -1, "the movement of experts");
+            hrt_experts_move_wait(fssdp, &fssdp->set[s].move[kind], -1, "the movement of experts");
     }
 }
 
-struct hrt_moved hrt_fssdp_moved(struct hrt_fssdp *fssdp) {
+struct hrt_moved hrt_experts_fssdp_moved(struct hrt_fssdp *fssdp) {
     const struct hrt_moved moved = fssdp->moved;
     fssdp->moved = (struct hrt_moved){0};
     return moved;
 }
 
-struct hrt_moved_layer hrt_fssdp_moved_layer(struct hrt_fssdp *fssdp, int set, int64_t at) {
+struct hrt_moved_layer hrt_experts_fssdp_moved_layer(struct hrt_fssdp *fssdp, int set, int64_t at) {
     struct hrt_moving_layer *layer = &fssdp->set[set].layer[at];
     const struct hrt_moved_layer moved = layer->moved;
     layer->moved = (struct hrt_moved_layer){0};
     return moved;
 }
 
-void hrt_fssdp_begin(struct hrt_fssdp *fssdp, bool training) {
-    hrt_moves_finish(fssdp);
+void hrt_experts_fssdp_begin(struct hrt_fssdp *fssdp, bool training) {
+    hrt_experts_moves_finish(fssdp);
     fssdp->training = training;
     if (training) fssdp->iterations++;
 }

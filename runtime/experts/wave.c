@@ -37,8 +37,8 @@ static void list_runs(struct hrt_experts *experts, int32_t *number, int32_t *map
         hk_list_runs(number, mapped, map, run, runs, wave->begin, wave->end, origin);
 }
 
-const struct hrt_wave *hrt_wave_of(struct hrt_experts *experts,
-                                   const struct hrt_experts_layer *layer, int64_t number) {
+const struct hrt_wave *hrt_experts_wave_of(struct hrt_experts *experts,
+                                           const struct hrt_experts_layer *layer, int64_t number) {
     struct hrt_wave *wave = &experts->wave;
     const int ranks = experts->comm->size;
     assert(number >= 0 && number < layer->waves);
@@ -53,7 +53,7 @@ const struct hrt_wave *hrt_wave_of(struct hrt_experts *experts,
     return wave;
 }
 
-void hrt_wave_starts(struct hrt_experts *experts, int32_t *first) {
+void hrt_experts_wave_starts(struct hrt_experts *experts, int32_t *first) {
     struct hrt_device *device = experts->device;
     const struct hrt_wave *wave = &experts->wave;
     const int64_t count = wave->layer->set->slots + 1;
@@ -64,7 +64,7 @@ void hrt_wave_starts(struct hrt_experts *experts, int32_t *first) {
         hk_clip_starts(first, wave->layer->start, count, wave->begin, wave->end);
 }
 
-int64_t hrt_wave_rows(struct hrt_experts *experts, int set, int64_t layer, int64_t wave) {
-    return hrt_wave_of(experts, hrt_layer(experts, set, layer), wave)
+int64_t hrt_experts_wave_rows(struct hrt_experts *experts, int set, int64_t layer, int64_t wave) {
+    return hrt_experts_wave_of(experts, hrt_layer(experts, set, layer), wave)
         ->recv_first[experts->comm->size];
 }

@@ -29,7 +29,7 @@ int64_t hrt_log_jsonl_bytes(const struct hrt_jsonl *log) {
 
 static json_t *layers_of(const struct hrt_load_counts *loads, int index) {
     const struct hrt_set *set = &loads->program->set[loads->program->load[index].set];
-    const int64_t *count = hrt_load_counts_of(loads, index);
+    const int64_t *count = hrt_train_load_counts_of(loads, index);
     json_t *layers = json_array();
     for (int64_t layer = 0; layer < set->layers; layer++) {
         json_t *experts = json_array();

@@ -66,10 +66,10 @@ json_t *hrt_log_of_routers(const struct hrt_load_counts *loads) {
     json_t *sets = json_object();
     for (int i = 0; i < program->loads; i++) {
         const struct hrt_set *set = &program->set[program->load[i].set];
-        const int64_t *count = hrt_load_counts_of(loads, i);
+        const int64_t *count = hrt_train_load_counts_of(loads, i);
         json_t *load = json_array(), *entropy = json_array(), *dead = json_array();
         for (int64_t at = 0; at < set->layers; at++, count += set->experts) {
-            const struct hrt_router router = hrt_router_of(count, set->experts);
+            const struct hrt_router router = hrt_train_router_of(count, set->experts);
             json_array_append_new(load, json_real(router.load));
             json_array_append_new(entropy, json_real(router.entropy));
             json_array_append_new(dead, json_integer(router.dead));

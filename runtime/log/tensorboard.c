@@ -128,9 +128,9 @@ static bool add_routers(struct hrt_tensorboard *board, int64_t step, struct mess
     char tag[256];
     for (int i = 0; i < program->loads; i++) {
         const struct hrt_set *set = &program->set[program->load[i].set];
-        const int64_t *count = hrt_load_counts_of(loads, i);
+        const int64_t *count = hrt_train_load_counts_of(loads, i);
         for (int64_t layer = 0; layer < set->layers; layer++, count += set->experts) {
-            const struct hrt_router router = hrt_router_of(count, set->experts);
+            const struct hrt_router router = hrt_train_router_of(count, set->experts);
             const char *const name[] = {"load", "entropy", "dead"};
             const double number[] = {router.load, router.entropy, (double)router.dead};
             for (int n = 0; n < 3; n++) {

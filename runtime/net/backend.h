@@ -18,14 +18,14 @@ struct hrt_comm_backend {
 };
 
 // One rank. Refuses to be one of several that a launcher started.
-extern const struct hrt_comm_backend hrt_comm_self;
+extern const struct hrt_comm_backend hrt_net_comm_self;
 
 // Ranks that mpirun or srun started; of the library hecate_comm_mpi (runtime/net/mpi.h).
-extern const struct hrt_comm_backend hrt_comm_mpi;
+extern const struct hrt_comm_backend hrt_net_comm_mpi;
 
 // Ranks that meet over TCP, with any launcher; in the library hecate_comm_tcp (docs/ranks.md). A run of one
 // rank meets nobody.
-extern const struct hrt_comm_backend hrt_comm_tcp;
+extern const struct hrt_comm_backend hrt_net_comm_tcp;
 
 // Executors that move the memory of GPUs between their ranks (runtime/net/transport.h): NCCL, in the library
 // hecate_transport_nccl; memory that the processes of one machine map from each other; and the one of both that fits
@@ -33,6 +33,6 @@ extern const struct hrt_comm_backend hrt_comm_tcp;
 extern const struct hrt_executor hrt_executor_nccl, hrt_executor_ipc, hrt_executor_cuda;
 
 // Its library and version, such as "NCCL 2.28.3". Not collective, needs no device.
-void hrt_executor_describe(const struct hrt_executor *executor, char *text, size_t bytes);
+void hrt_net_executor_describe(const struct hrt_executor *executor, char *text, size_t bytes);
 
 #endif

@@ -48,18 +48,18 @@ static void greet(struct making *making) {
         uint64_t *heard = &carry->heard[peer];
         const uint64_t way = *heard;
         if (way & SENDS) {
-            const int32_t send = hrt_steps_send(steps, peer, &steps->hash, sizeof *heard, -1);
+            const int32_t send = hrt_net_steps_send(steps, peer, &steps->hash, sizeof *heard, -1);
             steps->step[send].round = 0;
         }
         if (!(way & RECEIVES)) continue;
-        const int32_t receive = hrt_steps_receive(steps, peer, heard, sizeof *heard, -1);
+        const int32_t receive = hrt_net_steps_receive(steps, peer, heard, sizeof *heard, -1);
         steps->step[receive].round = 0;
-        hrt_steps_append(steps, &(struct hrt_step){.kind = HRT_SAME,
-                                                   .peer = peer,
-                                                   .after = {receive, -1},
-                                                   .to = heard,
-                                                   .from = &steps->hash,
-                                                   .bytes = sizeof *heard});
+        hrt_net_steps_append(steps, &(struct hrt_step){.kind = HRT_SAME,
+                                                       .peer = peer,
+                                                       .after = {receive, -1},
+                                                       .to = heard,
+                                                       .from = &steps->hash,
+                                                       .bytes = sizeof *heard});
     }
 }
 
@@ -71,15 +71,15 @@ static int32_t receive_and_add(struct making *making, int32_t peer, char *to, si
     char *beside = carry->staging + (size_t)place * carry->staged;
     assert(bytes <= carry->staged);
     const int32_t receive =
-        hrt_steps_receive(making->steps, peer, beside, bytes, making->added[place]);
+        hrt_net_steps_receive(making->steps, peer, beside, bytes, making->added[place]);
     making->added[place] =
-        hrt_steps_append(making->steps, &(struct hrt_step){.kind = HRT_ADD,
-                                                           .type = carry->type,
-                                                           .peer = peer,
-                                                           .after = {receive, before},
-                                                           .to = to,
-                                                           .from = beside,
-                                                           .bytes = bytes});
+        hrt_net_steps_append(making->steps, &(struct hrt_step){.kind = HRT_ADD,
+                                                               .type = carry->type,
+                                                               .peer = peer,
+                                                               .after = {receive, before},
+                                                               .to = to,
+                                                               .from = beside,
+                                                               .bytes = bytes});
     return making->added[place];
 }
 
@@ -92,26 +92,26 @@ static void carry_piece(struct making *making, const struct hpl_transfer *transf
     size_t bytes;
     char *at = carry->place(carry->context, transfer->expert, piece, &bytes);
     if (transfer->from == carry->rank) {
-        hrt_steps_send(steps, transfer->to, at, bytes, *brought);
+        hrt_net_steps_send(steps, transfer->to, at, bytes, *brought);
     } else {
         making->carried.received += bytes;
         if (making->node && making->node[transfer->from] != making->node[carry->rank])
             making->carried.crossed += bytes;
         *brought = carry->adds ? receive_and_add(making, transfer->from, at, bytes, *brought)
-                               : hrt_steps_receive(steps, transfer->from, at, bytes, *brought);
+                               : hrt_net_steps_receive(steps, transfer->from, at, bytes, *brought);
     }
     for (int32_t i = first; i < steps->count; i++) steps->step[i].round = transfer->round;
 }
 
-int64_t hrt_steps_room(int64_t transfers, int64_t ranks, bool adds) {
+int64_t hrt_net_steps_room(int64_t transfers, int64_t ranks, bool adds) {
     return transfers * (adds ? 2 : 1) + 3 * ranks;
 }
 
-struct hrt_carried hrt_steps_carry(struct hrt_steps *steps, const struct hrt_carry *carry,
-                                   const int32_t *node) {
+struct hrt_carried hrt_net_steps_carry(struct hrt_steps *steps, const struct hrt_carry *carry,
+                                       const int32_t *node) {
     struct making making = {.steps = steps, .carry = carry, .node = node};
     const struct hpl_schedule *schedule = carry->schedule;
-    hrt_steps_clear(steps);
+    hrt_net_steps_clear(steps);
     steps->hash = hash_of(carry);
     memset(carry->brought, -1,
            (size_t)carry->experts * (size_t)carry->pieces * sizeof *carry->brought);

@@ -93,7 +93,7 @@ static const struct hrt_executor *choose(struct hrt_comm *comm, const struct hrt
     const enum asked asked = asked_for();
     ranks[asked] = 1;
     ranks[HAVE_NCCL] = has_nccl(missing, sizeof missing);
-    hrt_comm_all_reduce(comm, ranks, WORDS, HRT_INT64);
+    hrt_net_comm_all_reduce(comm, ranks, WORDS, HRT_INT64);
     if (!check_asked(comm, ranks, error)) return NULL;
     const bool nccl = ranks[HAVE_NCCL] == comm->size;
     if (asked == IPC) return choose_ipc(comm, sharing, error);

@@ -60,8 +60,8 @@ static struct guest *find_crowder(struct hrt_door *door) {
         int count = 0;
         if (guest->fd < 0) continue;
         for (int k = 0; k < HRT_DOOR_ROOM; k++)
-            count +=
-                door->guest[k].fd >= 0 && hrt_address_same_host(&door->guest[k].from, &guest->from);
+            count += door->guest[k].fd >= 0 &&
+                     hrt_net_address_same_host(&door->guest[k].from, &guest->from);
         if (found && (count < most || (count == most && !is_older(guest, found)))) continue;
         found = guest;
         most = count;
@@ -80,15 +80,15 @@ static struct guest *find_place(struct hrt_door *door) {
 
 // False: nobody else has come.
 static bool let_in(struct hrt_door *door) {
-    int fd = hrt_socket_accept(door->listens);
+    int fd = hrt_net_socket_accept(door->listens);
     if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
         struct guest *crowder = find_crowder(door);
         if (crowder) dismiss(door, crowder);
-        fd = hrt_socket_accept(door->listens);
+        fd = hrt_net_socket_accept(door->listens);
     }
     if (fd < 0) return errno == ECONNABORTED || errno == EINTR;
     struct guest *guest = find_place(door);
-    *guest = (struct guest){.fd = fd, .since = hrt_base_now(), .from = hrt_socket_peer(fd)};
+    *guest = (struct guest){.fd = fd, .since = hrt_base_now(), .from = hrt_net_socket_peer(fd)};
     const bool welcome = !door->welcome || door->welcome(door->context, fd, guest->nonce);
     if (welcome && watch(door, fd, (int)(guest - door->guest))) return true;
     close(fd);
@@ -127,8 +127,8 @@ static void dismiss_silent(struct hrt_door *door) {
     }
 }
 
-struct hrt_door *hrt_door_open(int listens, size_t bytes, hrt_door_welcome *welcome,
-                               void *context) {
+struct hrt_door *hrt_net_door_open(int listens, size_t bytes, hrt_door_welcome *welcome,
+                                   void *context) {
     struct hrt_door *door = calloc(1, sizeof *door + (HRT_DOOR_ROOM + 1) * bytes);
     if (!door) return NULL;
     door->listens = listens;
@@ -138,16 +138,16 @@ struct hrt_door *hrt_door_open(int listens, size_t bytes, hrt_door_welcome *welc
     for (int i = 0; i < HRT_DOOR_ROOM; i++) door->guest[i].fd = -1;
     door->poll = epoll_create1(EPOLL_CLOEXEC);
     if (door->poll >= 0 && watch(door, listens, LISTENING)) return door;
-    hrt_door_close(door);
+    hrt_net_door_close(door);
     return NULL;
 }
 
-int hrt_door_descriptor(const struct hrt_door *door) {
+int hrt_net_door_descriptor(const struct hrt_door *door) {
     return door->poll;
 }
 
 // Words of guests come before new connections: a rank among many strangers is heard before it may have to go.
-bool hrt_door_next(struct hrt_door *door, struct hrt_visitor *visitor) {
+bool hrt_net_door_next(struct hrt_door *door, struct hrt_visitor *visitor) {
     struct epoll_event event[AT_ONCE];
     dismiss_silent(door);
     const int ready = epoll_wait(door->poll, event, AT_ONCE, 0);
@@ -163,13 +163,13 @@ bool hrt_door_next(struct hrt_door *door, struct hrt_visitor *visitor) {
     return false;
 }
 
-void hrt_door_turn_away(struct hrt_door *door, int fd) {
+void hrt_net_door_turn_away(struct hrt_door *door, int fd) {
     door->silent++;
-    door->last = hrt_socket_peer(fd);
+    door->last = hrt_net_socket_peer(fd);
     close(fd);
 }
 
-struct hrt_door_silence hrt_door_silence(const struct hrt_door *door) {
+struct hrt_door_silence hrt_net_door_silence(const struct hrt_door *door) {
     struct hrt_door_silence silence = {0};
     int64_t count = door->silent;
     struct hrt_address last = door->last;
@@ -179,15 +179,15 @@ struct hrt_door_silence hrt_door_silence(const struct hrt_door *door) {
     if (count == 1)
         snprintf(silence.text, sizeof silence.text,
                  "; a connection from %s said nothing that a rank says",
-                 hrt_address_text(&last).text);
+                 hrt_net_address_text(&last).text);
     if (count > 1)
         snprintf(silence.text, sizeof silence.text,
                  "; %lld connections said nothing that a rank says, the last one from %s",
-                 (long long)count, hrt_address_text(&last).text);
+                 (long long)count, hrt_net_address_text(&last).text);
     return silence;
 }
 
-void hrt_door_close(struct hrt_door *door) {
+void hrt_net_door_close(struct hrt_door *door) {
     if (!door) return;
     for (int i = 0; i < HRT_DOOR_ROOM; i++) {
         if (door->guest[i].fd >= 0) close(door->guest[i].fd);

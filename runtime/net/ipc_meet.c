@@ -175,10 +175,10 @@ static void compare_pieces(struct hrt_ipc *ipc, int64_t *all) {
     char why[160];
     memset(all, 0, (size_t)comm->size * sizeof *all);
     all[comm->rank] = (int64_t)ipc->piece;
-    hrt_comm_all_reduce(comm, all, comm->size, HRT_INT64);
+    hrt_net_comm_all_reduce(comm, all, comm->size, HRT_INT64);
     for (int r = 1; r < comm->size; r++) {
         if (all[r] == all[0]) continue;
-        if (comm->rank > 0) hrt_comm_barrier(comm); // Rank 0 speaks, and ends all.
+        if (comm->rank > 0) hrt_net_comm_barrier(comm); // Rank 0 speaks, and ends all.
         snprintf(why, sizeof why, "HECATE_IPC_PIECE of ranks 0 and %d differ", r);
         hrt_net_executor_fail(comm, "its start", why);
     }
@@ -193,7 +193,7 @@ static int open_words(struct hrt_comm *comm, char name[32], size_t bytes) {
         key &= INT64_MAX;
     }
     for (int turn = 0; turn < 2; turn++) { // Rank 0 first.
-        if (turn > 0) hrt_comm_all_reduce(comm, &key, 1, HRT_INT64);
+        if (turn > 0) hrt_net_comm_all_reduce(comm, &key, 1, HRT_INT64);
         if ((turn == 0) != (comm->rank == 0)) continue;
         snprintf(name, 32, "/hecate-%016llx", (unsigned long long)key);
         file = shm_open(name, O_RDWR | O_CLOEXEC | (turn == 0 ? O_CREAT | O_EXCL : 0), 0600);
@@ -215,7 +215,7 @@ static void share_words(struct hrt_ipc *ipc) {
     const int file = open_words(comm, name, bytes);
     void *words = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
-    hrt_comm_barrier(comm);
+    hrt_net_comm_barrier(comm);
     shm_unlink(name);
     if (words == MAP_FAILED) hrt_net_executor_fail(comm, "memory of the machine", strerror(errno));
     ipc->words = words;
@@ -231,7 +231,7 @@ static void map_inboxes(struct hrt_ipc *ipc, int64_t *all) {
     memset(all, 0, (size_t)comm->size * WORDS * sizeof *all);
     hrt_ipc_check(comm, "a handle of its memory", cudaIpcGetMemHandle(&handle, ipc->inbox));
     memcpy(&all[comm->rank * WORDS], &handle, sizeof handle);
-    hrt_comm_all_reduce(comm, all, comm->size * (int64_t)WORDS, HRT_INT64);
+    hrt_net_comm_all_reduce(comm, all, comm->size * (int64_t)WORDS, HRT_INT64);
     for (int r = 0; r < comm->size; r++) {
         if (r == comm->rank) continue;
         memcpy(&handle, &all[r * WORDS], sizeof handle);
@@ -277,7 +277,7 @@ void hrt_ipc_meet(struct hrt_ipc *ipc) {
     map_inboxes(ipc, all);
     place_ends(ipc);
     free(all);
-    hrt_comm_barrier(comm); // A failure ends the job before anyone goes on.
+    hrt_net_comm_barrier(comm); // A failure ends the job before anyone goes on.
 }
 
 // ---- parting
@@ -306,11 +306,11 @@ void hrt_ipc_part(struct hrt_ipc *ipc) {
                 cudaStreamSynchronize(ipc->lane[i].side[way].work.stream);
         }
     }
-    if (ipc->joined) hrt_comm_barrier(ipc->comm);
+    if (ipc->joined) hrt_net_comm_barrier(ipc->comm);
     for (int r = 0; ipc->mapped && r < ranks; r++) {
         if (ipc->mapped[r]) cudaIpcCloseMemHandle(ipc->mapped[r]);
     }
-    if (ipc->joined) hrt_comm_barrier(ipc->comm);
+    if (ipc->joined) hrt_net_comm_barrier(ipc->comm);
     for (int i = 0; i < HRT_LANES; i++) part_lane(&ipc->lane[i], ranks);
     if (ipc->words) {
         cudaHostUnregister(ipc->words);

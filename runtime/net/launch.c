@@ -49,7 +49,7 @@ static void post_group(struct hrt_steps *steps, const struct hrt_launch *launch)
     }
 }
 
-void hrt_launch_steps(struct hrt_steps *steps, const struct hrt_launch *launch) {
+void hrt_net_launch_steps(struct hrt_steps *steps, const struct hrt_launch *launch) {
     steps->head = 0;
     steps->left = steps->count;
     for (int32_t i = 0; i < steps->count; i++) steps->step[i].done = false;

@@ -20,6 +20,6 @@ struct hrt_launch {
 
 // Asks for all steps of the list, once each. Those before a step in the order of the calls are done when it begins, but
 // for other messages of its group. Pure, but for the list's own marks.
-void hrt_launch_steps(struct hrt_steps *steps, const struct hrt_launch *launch);
+void hrt_net_launch_steps(struct hrt_steps *steps, const struct hrt_launch *launch);
 
 #endif

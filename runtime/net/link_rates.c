@@ -16,7 +16,7 @@ struct measuring {
     char *send, *receive;
 };
 
-bool hrt_rates_even(const struct hrt_comm *comm) {
+bool hrt_net_rates_even(const struct hrt_comm *comm) {
     const int of_node = comm->size / comm->nodes;
     for (int r = 0; r < comm->size; r++) {
         if (comm->node_of[r] != r / of_node) return false;
@@ -29,7 +29,7 @@ static double largest(struct hrt_comm *comm, double own) {
     double most = own;
     for (int r = 0; r < comm->size; r++) {
         double value = comm->rank == r ? own : 0;
-        hrt_comm_all_reduce(comm, &value, 1, HRT_DOUBLE);
+        hrt_net_comm_all_reduce(comm, &value, 1, HRT_DOUBLE);
         if (value > most) most = value;
     }
     return most;
@@ -39,16 +39,17 @@ static double largest(struct hrt_comm *comm, double own) {
 static void carry(const struct measuring *m, struct part part, size_t bytes) {
     struct hrt_step step[2];
     struct hrt_steps steps = {.step = step, .room = 2};
-    if (part.from >= 0) hrt_steps_receive(&steps, part.from, m->receive, bytes, -1);
-    if (part.to >= 0) hrt_steps_send(&steps, part.to, m->send, bytes, -1);
-    if (steps.count) hrt_join(m->comm, hrt_submit(m->comm, HRT_LANE_ROWS, &steps), "a rate");
+    if (part.from >= 0) hrt_net_steps_receive(&steps, part.from, m->receive, bytes, -1);
+    if (part.to >= 0) hrt_net_steps_send(&steps, part.to, m->send, bytes, -1);
+    if (steps.count)
+        hrt_net_lane_join(m->comm, hrt_net_lane_submit(m->comm, HRT_LANE_ROWS, &steps), "a rate");
 }
 
 // Bytes/s of each message of a pattern; of several rounds the best.
 static double rate_of(const struct measuring *m, struct part part) {
     double best = 0;
     for (int i = 0; i < ROUNDS; i++) {
-        hrt_comm_barrier(m->comm);
+        hrt_net_comm_barrier(m->comm);
         const int64_t begun = hk_clock();
         for (int k = 0; k < MESSAGES; k++) carry(m, part, HRT_RATES_BYTES);
         const double seconds = largest(m->comm, 1e-9 * (double)(hk_clock() - begun));
@@ -65,7 +66,7 @@ static double latency_of(const struct measuring *m, int other) {
     const struct part there = {rank == 0 ? other : -1, rank == other ? 0 : -1};
     const struct part back = {rank == other ? 0 : -1, rank == 0 ? other : -1};
     for (int i = 0; i < ROUNDS; i++) {
-        hrt_comm_barrier(m->comm);
+        hrt_net_comm_barrier(m->comm);
         const int64_t begun = hk_clock();
         for (int k = 0; k < TRIPS; k++) {
             carry(m, there, 8);
@@ -106,7 +107,8 @@ static struct hrt_link_rates measure_inter(const struct measuring *m, int of_nod
     return r;
 }
 
-void hrt_measure_rates(struct hrt_comm *comm, char *send, char *receive, struct hrt_rates *rates) {
+void hrt_net_measure_rates(struct hrt_comm *comm, char *send, char *receive,
+                           struct hrt_rates *rates) {
     const struct measuring m = {comm, send, receive};
     const int of_node = comm->size / comm->nodes;
     *rates = (struct hrt_rates){measure_intra(&m, of_node), measure_inter(&m, of_node)};

@@ -22,9 +22,10 @@ struct hrt_rates {
 
 // Measures both; collective, and the same on every rank. Nodes must have equally many ranks. `send` and `receive` have
 // HRT_RATES_BYTES each, in the host's memory.
-void hrt_measure_rates(struct hrt_comm *comm, char *send, char *receive, struct hrt_rates *rates);
+void hrt_net_measure_rates(struct hrt_comm *comm, char *send, char *receive,
+                           struct hrt_rates *rates);
 
 // Whether nodes have equally many ranks.
-bool hrt_rates_even(const struct hrt_comm *comm);
+bool hrt_net_rates_even(const struct hrt_comm *comm);
 
 #endif

@@ -73,20 +73,20 @@ static int mpi_test(struct hrt_net *own, struct hrt_net_pieces *pieces) {
 
 static bool mpi_tell(struct hrt_net *own, int peer, int kind, int32_t value) {
     bool told;
-    const int code = hrt_mpi_notes_tell(wire_of(own)->notes, peer, kind, value, &told);
+    const int code = hrt_net_mpi_notes_tell(wire_of(own)->notes, peer, kind, value, &told);
     if (code != MPI_SUCCESS) fail(own, code, peer, "a heartbeat");
     return told;
 }
 
 static bool mpi_told(struct hrt_net *own, int kind, int *peer, int32_t *value) {
     bool came;
-    const int code = hrt_mpi_notes_told(wire_of(own)->notes, kind, peer, value, &came);
+    const int code = hrt_net_mpi_notes_told(wire_of(own)->notes, kind, peer, value, &came);
     if (code != MPI_SUCCESS) fail(own, code, *peer, "a heartbeat");
     return came;
 }
 
 static bool mpi_quiet(struct hrt_net *own) {
-    return hrt_mpi_notes_quiet(wire_of(own)->notes);
+    return hrt_net_mpi_notes_quiet(wire_of(own)->notes);
 }
 
 static void mpi_abort(struct hrt_net *own, int exit_code) {
@@ -96,7 +96,7 @@ static void mpi_abort(struct hrt_net *own, int exit_code) {
 
 static void mpi_close(struct hrt_net *own) {
     struct wire *wire = wire_of(own);
-    hrt_mpi_notes_close(wire->notes);
+    hrt_net_mpi_notes_close(wire->notes);
     MPI_Comm_free(&wire->messages);
     MPI_Comm_free(&wire->collectives);
     free(wire);
@@ -174,7 +174,7 @@ static void open_wire(struct hrt_net *own, int launched) {
     hrt_net_peer_self(&self, launched);
     MPI_Allgather(&self, sizeof self, MPI_BYTE, own->peer, sizeof self, MPI_BYTE,
                   wire->collectives);
-    if (own->many_threads) wire->notes = hrt_mpi_notes_open(wire->collectives);
+    if (own->many_threads) wire->notes = hrt_net_mpi_notes_open(wire->collectives);
     if (own->many_threads && !wire->notes) hrt_net_fail(own, -1, "watching ranks", "out of memory");
 }
 
@@ -248,10 +248,10 @@ static bool open_mpi(struct hrt_comm *comm, const char *topology, struct hrt_err
     struct hrt_error ignored = {0}; // hrt_net_read_settings tells.
     int patience = HRT_NET_PATIENCE;
     hrt_net_read_seconds("HECATE_COMM_PATIENCE", &patience, &ignored);
-    hrt_mpi_vigil_begin(&vigil, patience);
+    hrt_net_mpi_vigil_begin(&vigil, patience);
     const bool started = start(comm, topology, error);
-    hrt_mpi_vigil_end(&vigil);
+    hrt_net_mpi_vigil_end(&vigil);
     return started;
 }
 
-const struct hrt_comm_backend hrt_comm_mpi = {.name = "mpi", .open = open_mpi};
+const struct hrt_comm_backend hrt_net_comm_mpi = {.name = "mpi", .open = open_mpi};

@@ -9,7 +9,7 @@
 
 #include "runtime/net/backend.h"
 
-// `open` of hrt_comm_mpi (backend.h) starts MPI and joins the ranks. `topology` names a file that says which
+// `open` of hrt_net_comm_mpi (backend.h) starts MPI and joins the ranks. `topology` names a file that says which
 // ranks share a node (runtime/base/world.h); NULL: those that share memory. Once per process. Every rank
 // returns the same; on false, `error` says why: the launcher's rank count is not MPI's (a launcher that MPI
 // does not know), or the topology or a variable is wrong; all that is left to do is to print it and to close

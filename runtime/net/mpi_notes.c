@@ -16,7 +16,7 @@ struct hrt_mpi_notes {
     struct note note[]; // Under way, or free: MPI_REQUEST_NULL.
 };
 
-struct hrt_mpi_notes *hrt_mpi_notes_open(MPI_Comm comm) {
+struct hrt_mpi_notes *hrt_net_mpi_notes_open(MPI_Comm comm) {
     int size;
     MPI_Comm_size(comm, &size);
     const int room = 2 * size + 8; // An alarm for everybody, and some notes more.
@@ -47,7 +47,8 @@ static int find_place(struct hrt_mpi_notes *notes, int peer, int kind, int *plac
     return MPI_SUCCESS;
 }
 
-int hrt_mpi_notes_tell(struct hrt_mpi_notes *notes, int peer, int kind, int32_t value, bool *told) {
+int hrt_net_mpi_notes_tell(struct hrt_mpi_notes *notes, int peer, int kind, int32_t value,
+                           bool *told) {
     int place;
     pthread_mutex_lock(&notes->lock);
     int code = find_place(notes, peer, kind, &place);
@@ -61,8 +62,8 @@ int hrt_mpi_notes_tell(struct hrt_mpi_notes *notes, int peer, int kind, int32_t 
     return code;
 }
 
-int hrt_mpi_notes_told(struct hrt_mpi_notes *notes, int kind, int *peer, int32_t *value,
-                       bool *came) {
+int hrt_net_mpi_notes_told(struct hrt_mpi_notes *notes, int kind, int *peer, int32_t *value,
+                           bool *came) {
     MPI_Status status;
     int there;
     const int source = *peer < 0 ? MPI_ANY_SOURCE : *peer;
@@ -73,7 +74,7 @@ int hrt_mpi_notes_told(struct hrt_mpi_notes *notes, int kind, int *peer, int32_t
     return MPI_Recv(value, 1, MPI_INT32_T, *peer, kind, notes->comm, MPI_STATUS_IGNORE);
 }
 
-bool hrt_mpi_notes_quiet(struct hrt_mpi_notes *notes) {
+bool hrt_net_mpi_notes_quiet(struct hrt_mpi_notes *notes) {
     int left = 0;
     pthread_mutex_lock(&notes->lock);
     for (int i = 0; i < notes->room && !left; i++) {
@@ -86,8 +87,8 @@ bool hrt_mpi_notes_quiet(struct hrt_mpi_notes *notes) {
     return !left;
 }
 
-void hrt_mpi_notes_close(struct hrt_mpi_notes *notes) {
-    if (!notes || !hrt_mpi_notes_quiet(notes)) return; // MPI still reads them.
+void hrt_net_mpi_notes_close(struct hrt_mpi_notes *notes) {
+    if (!notes || !hrt_net_mpi_notes_quiet(notes)) return; // MPI still reads them.
     MPI_Comm_free(&notes->comm);
     pthread_mutex_destroy(&notes->lock);
     free(notes);

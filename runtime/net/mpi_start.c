@@ -40,7 +40,7 @@ static void *watch(void *argument) {
     _exit(HRT_EXIT_FAILED);
 }
 
-void hrt_mpi_vigil_begin(struct hrt_mpi_vigil *vigil, int seconds) {
+void hrt_net_mpi_vigil_begin(struct hrt_mpi_vigil *vigil, int seconds) {
     // Asked for here: the thread may not look into the environment while MPI's start writes to it.
     struct hrt_world world = {0};
     struct hrt_error ignored = {0};
@@ -51,7 +51,7 @@ void hrt_mpi_vigil_begin(struct hrt_mpi_vigil *vigil, int seconds) {
     vigil->watched = pthread_create(&vigil->thread, NULL, watch, vigil) == 0;
 }
 
-void hrt_mpi_vigil_end(struct hrt_mpi_vigil *vigil) {
+void hrt_net_mpi_vigil_end(struct hrt_mpi_vigil *vigil) {
     pthread_mutex_lock(&vigil->lock);
     vigil->started = true;
     pthread_cond_signal(&vigil->wake);

@@ -15,7 +15,7 @@ struct hrt_mpi_vigil {
     pthread_cond_t wake;
     bool started; // Under the lock.
 };
-void hrt_mpi_vigil_begin(struct hrt_mpi_vigil *vigil, int seconds);
-void hrt_mpi_vigil_end(struct hrt_mpi_vigil *vigil);
+void hrt_net_mpi_vigil_begin(struct hrt_mpi_vigil *vigil, int seconds);
+void hrt_net_mpi_vigil_end(struct hrt_mpi_vigil *vigil);
 
 #endif

@@ -120,7 +120,7 @@ static void share_ids(struct hrt_comm *comm, ncclUniqueId *id) {
         check(comm, "its start", ncclGetUniqueId(&id[i]));
         memcpy(&word[i * WORDS], &id[i], sizeof *id);
     }
-    hrt_comm_all_reduce(comm, word, HRT_LANES * WORDS, HRT_INT64);
+    hrt_net_comm_all_reduce(comm, word, HRT_LANES * WORDS, HRT_INT64);
     for (int i = 0; i < HRT_LANES; i++) memcpy(&id[i], &word[i * WORDS], sizeof *id);
 }
 
@@ -368,7 +368,7 @@ static void submit(struct hrt_comm *comm, enum hrt_lane number, struct hrt_steps
     check_cuda(comm, "an event", cudaEventRecord(lane->begun, own->device->lane->stream));
     check_cuda(comm, "an event", cudaStreamWaitEvent(lane->work.stream, lane->begun, 0));
     do {
-        hrt_launch_steps(steps, &launch);
+        hrt_net_launch_steps(steps, &launch);
     } while (steps->next && steps->next(steps));
     steps->number = ++lane->submitted;
     check_cuda(comm, "an event",

@@ -140,7 +140,7 @@ void hrt_net_begin(struct hrt_net *own, struct hrt_comm *comm, int nodes, uint64
                               .node_of = own->node_of,
                               .machine_of = own->machine_of,
                               .patience = own->patience,
-                              .run = hrt_step_run};
+                              .run = hrt_net_step_run};
     own->comm = comm;
     hrt_net_lanes_join(own);
     hrt_net_peers_open(own);

@@ -6,8 +6,8 @@
 // hangs, or whose machine or network is gone, is missed by its neighbour after HECATE_COMM_TIMEOUT
 // seconds (20): every rank says once a second that it lives, from a thread of its own, so computing
 // for long is no silence. One that lives but keeps others waiting is lost after HECATE_COMM_PATIENCE
-// seconds (300), unless all are patient (hrt_comm_be_patient). One rank then prints who was lost and raises an alarm;
-// all that hear it exit with code 1 (HRT_EXIT_FAILED), and end a process of their machine that hangs.
+// seconds (300), unless all are patient (hrt_net_comm_be_patient). One rank then prints who was lost and raises an
+// alarm; all that hear it exit with code 1 (HRT_EXIT_FAILED), and end a process of their machine that hangs.
 //
 // Lanes (net/transport.h) advance while the caller computes: a helper thread turns them every 200 us (1 ms
 // where ranks share cores) and sleeps when nothing is under way. HECATE_COMM_PROGRESS=poll leaves it out: they

@@ -52,7 +52,7 @@ static bool read_torchrun(struct hrt_place *place, struct hrt_error *error) {
     return take_host(place, "MASTER_ADDR", host, error);
 }
 
-bool hrt_first_host(const char *list, char *host, int room) {
+bool hrt_net_first_host(const char *list, char *host, int room) {
     const size_t name = strcspn(list, "[,");
     const char *rest = list + name;
     const size_t number = *rest == '[' ? strcspn(rest + 1, "-,]") : 0;
@@ -67,7 +67,7 @@ static bool read_slurm(struct hrt_place *place, struct hrt_error *error) {
     const char *step = set("SLURM_STEP_ID");
     char host[sizeof place->host];
     if (!list) list = set("SLURM_JOB_NODELIST");
-    if (!list || !hrt_first_host(list, host, sizeof host))
+    if (!list || !hrt_net_first_host(list, host, sizeof host))
         return hrt_fail_usage(error, "Slurm's SLURM_STEP_NODELIST names no host; say where rank 0 "
                                      "is: HECATE_ADDRESS=HOST:PORT");
     const long number = (job ? atol(job) : 0) * 16 + (step ? atol(step) : 0);
@@ -102,17 +102,17 @@ static bool find(struct hrt_place *place, struct hrt_error *error) {
                                  "HECATE_ADDRESS=HOST:PORT or HECATE_RENDEZVOUS=FILE");
 }
 
-bool hrt_place_is_local(const struct hrt_place *place) {
+bool hrt_net_place_is_local(const struct hrt_place *place) {
     const char *host = place->host;
     if (!*host) return place->world.here;
     return strcmp(host, "localhost") == 0 || strcmp(host, "::1") == 0 ||
            strncmp(host, "127.", 4) == 0;
 }
 
-bool hrt_place_find(struct hrt_place *place, struct hrt_error *error) {
+bool hrt_net_place_find(struct hrt_place *place, struct hrt_error *error) {
     *place = (struct hrt_place){.subnet = set("HECATE_SUBNET")};
     if (!hrt_base_world_find(&place->world, error)) return false;
-    if (place->subnet && !hrt_subnet_is_sound(place->subnet))
+    if (place->subnet && !hrt_net_subnet_is_sound(place->subnet))
         return hrt_fail_usage(error, "HECATE_SUBNET is '%s'; it takes one like 10.0.0.0/8",
                               place->subnet);
     return place->world.size == 1 || find(place, error);

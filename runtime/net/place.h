@@ -17,12 +17,12 @@ struct hrt_place {
 // HECATE_ADDRESS=HOST:PORT, or HECATE_RENDEZVOUS=FILE, or the launcher's address: torchrun MASTER_ADDR and MASTER_PORT,
 // Slurm its list of nodes, mpirun a folder of its own where all ranks are on one machine. False: a variable is
 // wrong or missing, or they contradict each other. A run of one rank needs no place.
-bool hrt_place_find(struct hrt_place *place, struct hrt_error *error);
+bool hrt_net_place_find(struct hrt_place *place, struct hrt_error *error);
 
 // Whether all ranks are on this machine for sure, so that they meet at its loopback.
-bool hrt_place_is_local(const struct hrt_place *place);
+bool hrt_net_place_is_local(const struct hrt_place *place);
 
 // The first name of a list of Slurm's, "n[003-7,9],m1": "n003". False: it does not fit.
-bool hrt_first_host(const char *list, char *host, int room);
+bool hrt_net_first_host(const char *list, char *host, int room);
 
 #endif

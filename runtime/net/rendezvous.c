@@ -51,8 +51,8 @@ static bool may_replace(const char *path, struct hrt_error *error) {
     return may;
 }
 
-bool hrt_rendezvous_write(struct hrt_rendezvous_file *file, const char *path,
-                          const struct hrt_rendezvous *what, struct hrt_error *error) {
+bool hrt_net_rendezvous_write(struct hrt_rendezvous_file *file, const char *path,
+                              const struct hrt_rendezvous *what, struct hrt_error *error) {
     const char *why;
     struct stat status = {0};
     struct hf_replacement made;
@@ -72,13 +72,14 @@ bool hrt_rendezvous_write(struct hrt_rendezvous_file *file, const char *path,
     return true;
 }
 
-void hrt_rendezvous_remove(const struct hrt_rendezvous_file *file) {
+void hrt_net_rendezvous_remove(const struct hrt_rendezvous_file *file) {
     struct stat status;
     if (!*file->path || lstat(file->path, &status) != 0) return;
     if (status.st_dev == file->device && status.st_ino == file->inode) unlink(file->path);
 }
 
-bool hrt_rendezvous_read(const char *path, struct hrt_rendezvous *what, struct hrt_error *error) {
+bool hrt_net_rendezvous_read(const char *path, struct hrt_rendezvous *what,
+                             struct hrt_error *error) {
     FILE *file;
     if (!open_file(path, &file, error)) return false;
     if (!file) return hrt_fail(error, "%s: %s", path, strerror(ENOENT));

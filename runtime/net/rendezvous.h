@@ -25,14 +25,15 @@ struct hrt_rendezvous_file {
 
 // Writes `what` to `path`, readable by this user alone. It may replace a rendezvous file of this user's, which a
 // run before has left; anything else stays as it is, and is a usage error.
-bool hrt_rendezvous_write(struct hrt_rendezvous_file *file, const char *path,
-                          const struct hrt_rendezvous *what, struct hrt_error *error);
+bool hrt_net_rendezvous_write(struct hrt_rendezvous_file *file, const char *path,
+                              const struct hrt_rendezvous *what, struct hrt_error *error);
 
 // Removes it, unless another run has put its own there since. Also of a zeroed one.
-void hrt_rendezvous_remove(const struct hrt_rendezvous_file *file);
+void hrt_net_rendezvous_remove(const struct hrt_rendezvous_file *file);
 
 // Reads one. False, and why: with HRT_EXIT_USAGE there is something that rank 0 will not replace, so waiting is in
 // vain: a file that is none, or that is another user's, who could send ranks anywhere.
-bool hrt_rendezvous_read(const char *path, struct hrt_rendezvous *what, struct hrt_error *error);
+bool hrt_net_rendezvous_read(const char *path, struct hrt_rendezvous *what,
+                             struct hrt_error *error);
 
 #endif

@@ -23,7 +23,7 @@ static bool read_file(struct hrt_secret *secret, const char *path, struct hrt_er
     return true;
 }
 
-bool hrt_secret_read(struct hrt_secret *secret, struct hrt_error *error) {
+bool hrt_net_secret_read(struct hrt_secret *secret, struct hrt_error *error) {
     const char *text = getenv("HECATE_SECRET"), *path = getenv("HECATE_SECRET_FILE");
     *secret = (struct hrt_secret){0};
     if (text && path)
@@ -46,13 +46,13 @@ static bool begin(void) {
     return true;
 }
 
-void hrt_nonce(void *bytes, size_t count) {
+void hrt_net_nonce(void *bytes, size_t count) {
     begin();
     gcry_randomize(bytes, count, GCRY_STRONG_RANDOM);
 }
 
-bool hrt_prove(const struct hrt_secret *secret, const struct hrt_part *parts, int count,
-               unsigned char proof[HRT_PROOF]) {
+bool hrt_net_prove(const struct hrt_secret *secret, const struct hrt_part *parts, int count,
+                   unsigned char proof[HRT_PROOF]) {
     gcry_mac_hd_t mac;
     size_t bytes = HRT_PROOF;
     char key[sizeof secret->text + 8];
@@ -66,10 +66,10 @@ bool hrt_prove(const struct hrt_secret *secret, const struct hrt_part *parts, in
     return sound;
 }
 
-bool hrt_proves(const struct hrt_secret *secret, const struct hrt_part *parts, int count,
-                const unsigned char proof[HRT_PROOF]) {
+bool hrt_net_proves(const struct hrt_secret *secret, const struct hrt_part *parts, int count,
+                    const unsigned char proof[HRT_PROOF]) {
     unsigned char own[HRT_PROOF], differ = 0;
-    if (!hrt_prove(secret, parts, count, own)) return false;
+    if (!hrt_net_prove(secret, parts, count, own)) return false;
     for (int i = 0; i < HRT_PROOF; i++) differ |= (unsigned char)(own[i] ^ proof[i]);
     return differ == 0;
 }

@@ -14,21 +14,21 @@ struct hrt_secret {
 };
 
 // Reads HECATE_SECRET, or the first line of the file that HECATE_SECRET_FILE names, which nobody else may read.
-bool hrt_secret_read(struct hrt_secret *secret, struct hrt_error *error);
+bool hrt_net_secret_read(struct hrt_secret *secret, struct hrt_error *error);
 
 // Bytes that nobody can guess.
-void hrt_nonce(void *bytes, size_t count);
+void hrt_net_nonce(void *bytes, size_t count);
 
 // Computes the proof of `parts`, in this order. False: libgcrypt cannot.
 struct hrt_part {
     const void *data;
     size_t bytes;
 };
-bool hrt_prove(const struct hrt_secret *secret, const struct hrt_part *parts, int count,
-               unsigned char proof[HRT_PROOF]);
+bool hrt_net_prove(const struct hrt_secret *secret, const struct hrt_part *parts, int count,
+                   unsigned char proof[HRT_PROOF]);
 
 // Whether `proof` is that of `parts`, compared in constant time.
-bool hrt_proves(const struct hrt_secret *secret, const struct hrt_part *parts, int count,
-                const unsigned char proof[HRT_PROOF]);
+bool hrt_net_proves(const struct hrt_secret *secret, const struct hrt_part *parts, int count,
+                    const unsigned char proof[HRT_PROOF]);
 
 #endif

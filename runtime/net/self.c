@@ -48,7 +48,7 @@ static void self_close(struct hrt_comm *comm) {
     (void)comm;
 }
 
-void hrt_comm_open_self(struct hrt_comm *comm) {
+void hrt_net_comm_open_self(struct hrt_comm *comm) {
     static const struct hrt_comm_ops ops = {
         .submit = self_submit,
         .reached = self_reached,
@@ -67,7 +67,7 @@ void hrt_comm_open_self(struct hrt_comm *comm) {
                               .nodes = 1,
                               .node_of = node_of,
                               .machine_of = node_of,
-                              .run = hrt_step_run};
+                              .run = hrt_net_step_run};
 }
 
 static bool open_alone(struct hrt_comm *comm, const char *topology, struct hrt_error *error) {
@@ -81,8 +81,8 @@ static bool open_alone(struct hrt_comm *comm, const char *topology, struct hrt_e
                               "cluster.nodes and cluster.devices)",
                               world.launcher, world.size);
     if (topology && !hrt_base_topology_read(topology, 1, node_of, &nodes, error)) return false;
-    hrt_comm_open_self(comm);
+    hrt_net_comm_open_self(comm);
     return true;
 }
 
-const struct hrt_comm_backend hrt_comm_self = {.name = "self", .open = open_alone};
+const struct hrt_comm_backend hrt_net_comm_self = {.name = "self", .open = open_alone};

@@ -16,7 +16,7 @@
 
 #include "runtime/base/clock.h"
 
-void hrt_socket_rest(double seconds) {
+void hrt_net_socket_rest(double seconds) {
     const struct timespec time = {.tv_sec = (time_t)seconds,
                                   .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
     nanosleep(&time, NULL);
@@ -24,18 +24,19 @@ void hrt_socket_rest(double seconds) {
 
 // ---- addresses
 
-struct hrt_address_text hrt_address_text(const struct hrt_address *address) {
+struct hrt_address_text hrt_net_address_text(const struct hrt_address *address) {
     struct hrt_address_text text;
     char host[64] = "?";
     const bool six = address->at.ss_family == AF_INET6;
     getnameinfo((const struct sockaddr *)&address->at, address->bytes, host, sizeof host, NULL, 0,
                 NI_NUMERICHOST);
     snprintf(text.text, sizeof text.text, six ? "[%s]:%d" : "%s:%d", host,
-             hrt_address_port(address));
+             hrt_net_address_port(address));
     return text;
 }
 
-bool hrt_address_find(const char *host, int port, struct hrt_address *address, const char **why) {
+bool hrt_net_address_find(const char *host, int port, struct hrt_address *address,
+                          const char **why) {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
     const int code = getaddrinfo(host, NULL, &hints, &found);
@@ -44,17 +45,17 @@ bool hrt_address_find(const char *host, int port, struct hrt_address *address, c
     *address = (struct hrt_address){.bytes = found->ai_addrlen};
     memcpy(&address->at, found->ai_addr, found->ai_addrlen);
     freeaddrinfo(found);
-    hrt_address_set_port(address, port);
+    hrt_net_address_set_port(address, port);
     return true;
 }
 
-int hrt_address_port(const struct hrt_address *address) {
+int hrt_net_address_port(const struct hrt_address *address) {
     if (address->at.ss_family == AF_INET6)
         return ntohs(((const struct sockaddr_in6 *)&address->at)->sin6_port);
     return ntohs(((const struct sockaddr_in *)&address->at)->sin_port);
 }
 
-void hrt_address_set_port(struct hrt_address *address, int port) {
+void hrt_net_address_set_port(struct hrt_address *address, int port) {
     if (address->at.ss_family == AF_INET6) {
         ((struct sockaddr_in6 *)&address->at)->sin6_port = htons((uint16_t)port);
     } else {
@@ -72,13 +73,13 @@ static int bytes_of(const struct hrt_address *address, unsigned char bytes[16]) 
     return 4;
 }
 
-bool hrt_address_same_host(const struct hrt_address *a, const struct hrt_address *b) {
+bool hrt_net_address_same_host(const struct hrt_address *a, const struct hrt_address *b) {
     unsigned char one[16], other[16];
     const int length = bytes_of(a, one);
     return bytes_of(b, other) == length && memcmp(one, other, (size_t)length) == 0;
 }
 
-bool hrt_address_is_loopback(const struct hrt_address *address) {
+bool hrt_net_address_is_loopback(const struct hrt_address *address) {
     static const unsigned char six[16] = {[15] = 1};
     unsigned char bytes[16];
     return bytes_of(address, bytes) == 4 ? bytes[0] == 127 : memcmp(bytes, six, 16) == 0;
@@ -100,13 +101,13 @@ static int read_subnet(const char *subnet, unsigned char bytes[16], int *bits) {
     return length;
 }
 
-bool hrt_subnet_is_sound(const char *subnet) {
+bool hrt_net_subnet_is_sound(const char *subnet) {
     unsigned char bytes[16];
     int bits;
     return read_subnet(subnet, bytes, &bits) > 0;
 }
 
-bool hrt_address_is_in(const struct hrt_address *address, const char *subnet) {
+bool hrt_net_address_is_in(const struct hrt_address *address, const char *subnet) {
     unsigned char net[16], bytes[16];
     int bits;
     const int length = read_subnet(subnet, net, &bits);
@@ -125,24 +126,24 @@ static struct hrt_address own_end(int fd) {
     return address;
 }
 
-struct hrt_address hrt_socket_peer(int fd) {
+struct hrt_address hrt_net_socket_peer(int fd) {
     struct hrt_address address = {.bytes = sizeof address.at};
     getpeername(fd, (struct sockaddr *)&address.at, &address.bytes);
     return address;
 }
 
-int hrt_socket_port(int fd) {
+int hrt_net_socket_port(int fd) {
     const struct hrt_address address = own_end(fd);
-    return hrt_address_port(&address);
+    return hrt_net_address_port(&address);
 }
 
-bool hrt_socket_is_near(int fd, const char *subnet) {
-    const struct hrt_address peer = hrt_socket_peer(fd), own = own_end(fd);
-    if (hrt_address_is_loopback(&peer) || hrt_address_same_host(&peer, &own)) return true;
-    return subnet && hrt_address_is_in(&peer, subnet);
+bool hrt_net_socket_is_near(int fd, const char *subnet) {
+    const struct hrt_address peer = hrt_net_socket_peer(fd), own = own_end(fd);
+    if (hrt_net_address_is_loopback(&peer) || hrt_net_address_same_host(&peer, &own)) return true;
+    return subnet && hrt_net_address_is_in(&peer, subnet);
 }
 
-int hrt_socket_listen(const struct hrt_address *address, bool loopback) {
+int hrt_net_socket_listen(const struct hrt_address *address, bool loopback) {
     const int on = 1, family = address->at.ss_family;
     struct hrt_address at = *address;
     if (family == AF_INET6) {
@@ -167,7 +168,7 @@ static void tune(int fd) {
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 }
 
-int hrt_socket_accept(int fd) {
+int hrt_net_socket_accept(int fd) {
     const int connection = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (connection >= 0) tune(connection);
     return connection;
@@ -186,7 +187,7 @@ static bool await(int fd, short events, double deadline) {
     }
 }
 
-int hrt_socket_begin_connect(const struct hrt_address *address) {
+int hrt_net_socket_begin_connect(const struct hrt_address *address) {
     const int fd = socket(address->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) return -1;
     tune(fd);
@@ -199,7 +200,7 @@ int hrt_socket_begin_connect(const struct hrt_address *address) {
     return -1;
 }
 
-bool hrt_socket_connected(int fd) {
+bool hrt_net_socket_connected(int fd) {
     int error = 0;
     socklen_t bytes = sizeof error;
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0) return false;
@@ -207,16 +208,16 @@ bool hrt_socket_connected(int fd) {
     return error == 0;
 }
 
-int hrt_socket_connect(const struct hrt_address *address, double deadline) {
-    const int fd = hrt_socket_begin_connect(address);
-    if (fd < 0 || (await(fd, POLLOUT, deadline) && hrt_socket_connected(fd))) return fd;
+int hrt_net_socket_connect(const struct hrt_address *address, double deadline) {
+    const int fd = hrt_net_socket_begin_connect(address);
+    if (fd < 0 || (await(fd, POLLOUT, deadline) && hrt_net_socket_connected(fd))) return fd;
     const int error = errno;
     close(fd);
     errno = error;
     return -1;
 }
 
-bool hrt_socket_send(int fd, const void *data, size_t bytes, double deadline) {
+bool hrt_net_socket_send(int fd, const void *data, size_t bytes, double deadline) {
     for (size_t at = 0; at < bytes;) {
         const ssize_t sent = send(fd, (const char *)data + at, bytes - at, MSG_NOSIGNAL);
         if (sent > 0) at += (size_t)sent;
@@ -226,7 +227,7 @@ bool hrt_socket_send(int fd, const void *data, size_t bytes, double deadline) {
     return true;
 }
 
-bool hrt_socket_receive(int fd, void *data, size_t bytes, double deadline) {
+bool hrt_net_socket_receive(int fd, void *data, size_t bytes, double deadline) {
     for (size_t at = 0; at < bytes;) {
         const ssize_t came = recv(fd, (char *)data + at, bytes - at, 0);
         if (came > 0) at += (size_t)came;

@@ -6,38 +6,38 @@
 
 #include "kernels/add/add.h"
 
-void hrt_steps_clear(struct hrt_steps *steps) {
+void hrt_net_steps_clear(struct hrt_steps *steps) {
     steps->count = 0;
     steps->hash = 0;
 }
 
-int32_t hrt_steps_append(struct hrt_steps *steps, const struct hrt_step *step) {
+int32_t hrt_net_steps_append(struct hrt_steps *steps, const struct hrt_step *step) {
     assert(steps->count < steps->room && step->bytes > 0);
     steps->step[steps->count] = *step;
     return steps->count++;
 }
 
-int32_t hrt_steps_send(struct hrt_steps *steps, int32_t peer, const void *from, size_t bytes,
-                       int32_t after) {
-    return hrt_steps_append(steps, &(struct hrt_step){.kind = HRT_SEND,
-                                                      .peer = peer,
-                                                      .round = 1,
-                                                      .after = {after, -1},
-                                                      .from = from,
-                                                      .bytes = bytes});
+int32_t hrt_net_steps_send(struct hrt_steps *steps, int32_t peer, const void *from, size_t bytes,
+                           int32_t after) {
+    return hrt_net_steps_append(steps, &(struct hrt_step){.kind = HRT_SEND,
+                                                          .peer = peer,
+                                                          .round = 1,
+                                                          .after = {after, -1},
+                                                          .from = from,
+                                                          .bytes = bytes});
 }
 
-int32_t hrt_steps_receive(struct hrt_steps *steps, int32_t peer, void *to, size_t bytes,
-                          int32_t after) {
-    return hrt_steps_append(steps, &(struct hrt_step){.kind = HRT_RECV,
-                                                      .peer = peer,
-                                                      .round = 1,
-                                                      .after = {after, -1},
-                                                      .to = to,
-                                                      .bytes = bytes});
+int32_t hrt_net_steps_receive(struct hrt_steps *steps, int32_t peer, void *to, size_t bytes,
+                              int32_t after) {
+    return hrt_net_steps_append(steps, &(struct hrt_step){.kind = HRT_RECV,
+                                                          .peer = peer,
+                                                          .round = 1,
+                                                          .after = {after, -1},
+                                                          .to = to,
+                                                          .bytes = bytes});
 }
 
-void hrt_step_run(const struct hrt_step *step) {
+void hrt_net_step_run(const struct hrt_step *step) {
     assert(step->kind == HRT_COPY || step->kind == HRT_ADD);
     if (step->kind == HRT_COPY) {
         memcpy(step->to, step->from, step->bytes);
@@ -49,29 +49,29 @@ void hrt_step_run(const struct hrt_step *step) {
     }
 }
 
-void hrt_steps_exchange(struct hrt_steps *steps, const struct hrt_comm *comm, void *recv,
-                        const void *send, const struct hrt_exchange *exchange) {
+void hrt_net_steps_exchange(struct hrt_steps *steps, const struct hrt_comm *comm, void *recv,
+                            const void *send, const struct hrt_exchange *exchange) {
     const int size = comm->size, rank = comm->rank;
     const char *from = send;
     char *to = recv;
-    hrt_steps_clear(steps);
+    hrt_net_steps_clear(steps);
     for (int i = 1; i < size; i++) {
         const int peer = (rank + size - i) % size;
         const size_t bytes = exchange->recv_bytes[peer];
-        if (bytes) hrt_steps_receive(steps, peer, to + exchange->recv_offset[peer], bytes, -1);
+        if (bytes) hrt_net_steps_receive(steps, peer, to + exchange->recv_offset[peer], bytes, -1);
     }
     for (int i = 1; i < size; i++) {
         const int peer = (rank + i) % size;
         const size_t bytes = exchange->send_bytes[peer];
-        if (bytes) hrt_steps_send(steps, peer, from + exchange->send_offset[peer], bytes, -1);
+        if (bytes) hrt_net_steps_send(steps, peer, from + exchange->send_offset[peer], bytes, -1);
     }
     assert(exchange->send_bytes[rank] == exchange->recv_bytes[rank]);
     if (exchange->send_bytes[rank])
-        hrt_steps_append(steps, &(struct hrt_step){.kind = HRT_COPY,
-                                                   .peer = rank,
-                                                   .round = 1,
-                                                   .after = {-1, -1},
-                                                   .to = to + exchange->recv_offset[rank],
-                                                   .from = from + exchange->send_offset[rank],
-                                                   .bytes = exchange->send_bytes[rank]});
+        hrt_net_steps_append(steps, &(struct hrt_step){.kind = HRT_COPY,
+                                                       .peer = rank,
+                                                       .round = 1,
+                                                       .after = {-1, -1},
+                                                       .to = to + exchange->recv_offset[rank],
+                                                       .from = from + exchange->send_offset[rank],
+                                                       .bytes = exchange->send_bytes[rank]});
 }

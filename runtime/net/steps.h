@@ -63,17 +63,17 @@ struct hrt_steps {
 };
 
 // Makes the list empty.
-void hrt_steps_clear(struct hrt_steps *steps);
+void hrt_net_steps_clear(struct hrt_steps *steps);
 
 // Adds a step, or a message of at least one byte; returns its number. `after`: -1: nothing.
-int32_t hrt_steps_append(struct hrt_steps *steps, const struct hrt_step *step);
-int32_t hrt_steps_send(struct hrt_steps *steps, int32_t peer, const void *from, size_t bytes,
-                       int32_t after);
-int32_t hrt_steps_receive(struct hrt_steps *steps, int32_t peer, void *to, size_t bytes,
-                          int32_t after);
+int32_t hrt_net_steps_append(struct hrt_steps *steps, const struct hrt_step *step);
+int32_t hrt_net_steps_send(struct hrt_steps *steps, int32_t peer, const void *from, size_t bytes,
+                           int32_t after);
+int32_t hrt_net_steps_receive(struct hrt_steps *steps, int32_t peer, void *to, size_t bytes,
+                              int32_t after);
 
 // Runs a copy or an add.
-void hrt_step_run(const struct hrt_step *step);
+void hrt_net_step_run(const struct hrt_step *step);
 
 // Bytes that one rank sends to and receives from each peer: sizes and offsets, `size` entries each.
 struct hrt_exchange {
@@ -82,8 +82,8 @@ struct hrt_exchange {
 
 // The exchange between all ranks: receives, then sends, to the rank behind this one first, so that not all send to
 // the same one. Takes at most 2 * ranks of the room; the list is cleared first.
-void hrt_steps_exchange(struct hrt_steps *steps, const struct hrt_comm *comm, void *recv,
-                        const void *send, const struct hrt_exchange *exchange);
+void hrt_net_steps_exchange(struct hrt_steps *steps, const struct hrt_comm *comm, void *recv,
+                            const void *send, const struct hrt_exchange *exchange);
 
 // A transfer schedule, as this rank takes part: parameters that are received in place and passed on, or sums of
 // gradients that are received beside, added, and passed on, in the order of the list.
@@ -105,7 +105,7 @@ struct hrt_carry {
 enum { HRT_STAGED = HPL_STAGED };
 
 // Room of the list for `transfers` of this rank.
-int64_t hrt_steps_room(int64_t transfers, int64_t ranks, bool adds);
+int64_t hrt_net_steps_room(int64_t transfers, int64_t ranks, bool adds);
 
 // Clears the list and fills it in. Both ends of every message first tell each other the hash, so that ranks whose
 // schedules differ find out before data moves; not where `heard` is NULL. Sets `received` and `crossed`: bytes to this
@@ -113,7 +113,7 @@ int64_t hrt_steps_room(int64_t transfers, int64_t ranks, bool adds);
 struct hrt_carried {
     size_t received, crossed;
 };
-struct hrt_carried hrt_steps_carry(struct hrt_steps *steps, const struct hrt_carry *carry,
-                                   const int32_t *node);
+struct hrt_carried hrt_net_steps_carry(struct hrt_steps *steps, const struct hrt_carry *carry,
+                                       const int32_t *node);
 
 #endif

@@ -32,10 +32,10 @@ static bool open_meeting(struct hrt_meeting *meeting, struct hrt_error *error) {
     for (size_t r = 0; r < size; r++) meeting->fd[r] = -1;
     if (meeting->rank == 0) return true;
     // The address family is that of rank 0's address, which may not be known yet.
-    if ((!*place->host || !hrt_address_find(place->host, 0, &any, &why)) &&
-        !hrt_address_find("0.0.0.0", 0, &any, &why))
+    if ((!*place->host || !hrt_net_address_find(place->host, 0, &any, &why)) &&
+        !hrt_net_address_find("0.0.0.0", 0, &any, &why))
         return hrt_fail(error, "%s", why);
-    meeting->listens = hrt_socket_listen(&any, hrt_place_is_local(place));
+    meeting->listens = hrt_net_socket_listen(&any, hrt_net_place_is_local(place));
     return meeting->listens >= 0 || hrt_fail(error, "rank %d cannot listen", meeting->rank);
 }
 
@@ -65,12 +65,12 @@ static void number(struct hrt_net *own, const struct hrt_meeting *meeting, int *
 static bool join(struct hrt_net *own, struct hrt_meeting *meeting, struct hrt_error *error) {
     const bool sound = hrt_net_read_settings(own, error);
     if (!open_meeting(meeting, error)) return false;
-    const bool met = meeting->rank ? hrt_tcp_meet(meeting, sound, error)
-                                   : hrt_tcp_meet_as_first(meeting, sound, error);
-    if (!met || !hrt_tcp_mesh(meeting, error)) return false;
+    const bool met = meeting->rank ? hrt_net_tcp_meet(meeting, sound, error)
+                                   : hrt_net_tcp_meet_as_first(meeting, sound, error);
+    if (!met || !hrt_net_tcp_mesh(meeting, error)) return false;
     int *fd = malloc((size_t)own->size * sizeof *fd);
     if (fd) number(own, meeting, fd);
-    const bool joined = fd && hrt_tcp_wire_open(own, fd);
+    const bool joined = fd && hrt_net_tcp_wire_open(own, fd);
     free(fd);
     return joined || hrt_fail(error, "out of memory");
 }
@@ -83,12 +83,12 @@ static bool start(struct hrt_comm *comm, const struct hrt_place *place, const ch
                                   .rank = place->world.rank,
                                   .size = place->world.size,
                                   .listens = -1};
-    if (!hrt_secret_read(&meeting.secret, error) ||
+    if (!hrt_net_secret_read(&meeting.secret, error) ||
         !hrt_net_read_seconds("HECATE_COMM_JOIN", &meeting.seconds, error))
         return false;
     meeting.deadline = hrt_base_now() + meeting.seconds;
     allow_descriptors(meeting.size);
-    struct hrt_net *own = hrt_net_reserve(&hrt_tcp_wire, meeting.size);
+    struct hrt_net *own = hrt_net_reserve(&hrt_net_tcp_wire, meeting.size);
     if (!own) return hrt_fail(error, "out of memory for %d ranks", meeting.size);
     own->many_threads = true;
     const bool joined = join(own, &meeting, error);
@@ -102,10 +102,10 @@ static bool start(struct hrt_comm *comm, const struct hrt_place *place, const ch
 
 static bool open_tcp(struct hrt_comm *comm, const char *topology, struct hrt_error *error) {
     struct hrt_place place;
-    hrt_comm_open_self(comm); // Until they have joined, and if they do not.
-    if (hrt_place_find(&place, error) && start(comm, &place, topology, error)) return true;
+    hrt_net_comm_open_self(comm); // Until they have joined, and if they do not.
+    if (hrt_net_place_find(&place, error) && start(comm, &place, topology, error)) return true;
     error->shared = true; // Every rank that has a text prints it.
     return false;
 }
 
-const struct hrt_comm_backend hrt_comm_tcp = {.name = "tcp", .open = open_tcp};
+const struct hrt_comm_backend hrt_net_comm_tcp = {.name = "tcp", .open = open_tcp};

@@ -37,18 +37,18 @@ static bool write_file(struct hall *hall) {
     struct hrt_meeting *meeting = hall->meeting;
     const bool here = meeting->place->world.here;
     unsigned char key[HRT_PROOF];
-    struct hrt_rendezvous what = {.port = hrt_socket_port(hall->listens), .host = "127.0.0.1"};
+    struct hrt_rendezvous what = {.port = hrt_net_socket_port(hall->listens), .host = "127.0.0.1"};
     struct hrt_net_peer self;
     hrt_net_peer_self(&self, 0);
     what.boot = self.boot;
     if (!here) gethostname(what.host, sizeof what.host - 1);
-    hrt_nonce(key, sizeof key);
+    hrt_net_nonce(key, sizeof key);
     for (int i = 0; i < HRT_PROOF; i++) snprintf(what.key + 2 * i, 3, "%02x", key[i]);
     const size_t length = strlen(meeting->secret.text);
     if (length + sizeof what.key > sizeof meeting->secret.text)
         return hrt_fail_usage(hall->error, "the secret is too long");
     memcpy(meeting->secret.text + length, what.key, sizeof what.key);
-    return hrt_rendezvous_write(&hall->file, meeting->place->file, &what, hall->error);
+    return hrt_net_rendezvous_write(&hall->file, meeting->place->file, &what, hall->error);
 }
 
 static bool listen_for_all(struct hall *hall) {
@@ -56,12 +56,12 @@ static bool listen_for_all(struct hall *hall) {
     struct hrt_address address;
     const char *why;
     const char *host = *place->host ? place->host : "0.0.0.0";
-    if (!hrt_address_find(host, place->port, &address, &why))
+    if (!hrt_net_address_find(host, place->port, &address, &why))
         return hrt_fail(hall->error, "rank 0's address, %s: %s", host, why);
-    hall->listens = hrt_socket_listen(&address, hrt_place_is_local(place));
+    hall->listens = hrt_net_socket_listen(&address, hrt_net_place_is_local(place));
     if (hall->listens < 0)
         return hrt_fail(hall->error, "rank 0 cannot listen at %s: %s",
-                        hrt_address_text(&address).text, strerror(errno));
+                        hrt_net_address_text(&address).text, strerror(errno));
     return *place->host || write_file(hall);
 }
 
@@ -93,15 +93,15 @@ static void answer(struct hall *hall, int fd, const struct hrt_tcp_hello *hello,
     const struct hrt_part parts[] = {{hello->nonce, HRT_NONCE},
                                      {&verdict, offsetof(struct hrt_tcp_verdict, proof)},
                                      {meeting->seat, seats}};
-    hrt_prove(&meeting->secret, parts, 3, verdict.proof);
-    if (hrt_socket_send(fd, &verdict, sizeof verdict, deadline))
-        hrt_socket_send(fd, meeting->seat, seats, deadline);
+    hrt_net_prove(&meeting->secret, parts, 3, verdict.proof);
+    if (hrt_net_socket_send(fd, &verdict, sizeof verdict, deadline))
+        hrt_net_socket_send(fd, meeting->seat, seats, deadline);
 }
 
 static void refuse(struct hall *hall, int fd, const struct hrt_tcp_hello *hello, const char *why) {
-    const struct hrt_address from = hrt_socket_peer(fd);
+    const struct hrt_address from = hrt_net_socket_peer(fd);
     snprintf(hall->refused, sizeof hall->refused, "the process at %s: %s",
-             hrt_address_text(&from).text, why);
+             hrt_net_address_text(&from).text, why);
     answer(hall, fd, hello, HRT_TCP_REFUSED);
     close(fd);
 }
@@ -112,10 +112,10 @@ static bool welcome(void *context, int fd, unsigned char nonce[HRT_NONCE]) {
     struct hrt_tcp_challenge challenge;
     memset(&challenge, 0, sizeof challenge);
     memcpy(challenge.magic, HRT_TCP_MAGIC, sizeof challenge.magic);
-    hrt_nonce(nonce, HRT_NONCE);
+    hrt_net_nonce(nonce, HRT_NONCE);
     memcpy(challenge.nonce, nonce, HRT_NONCE);
     challenge.left_ms = left_ms(hall->meeting->deadline);
-    return hrt_socket_send(fd, &challenge, sizeof challenge, hrt_base_now());
+    return hrt_net_socket_send(fd, &challenge, sizeof challenge, hrt_base_now());
 }
 
 // Why a process may not join; NULL: it may.
@@ -123,10 +123,10 @@ static const char *objection(const struct hrt_meeting *meeting, const struct hrt
                              const struct hrt_tcp_hello *hello) {
     const struct hrt_part parts[] = {{visitor->nonce, HRT_NONCE},
                                      {hello, offsetof(struct hrt_tcp_hello, proof)}};
-    if (!*meeting->secret.text && !hrt_socket_is_near(visitor->fd, meeting->place->subnet))
+    if (!*meeting->secret.text && !hrt_net_socket_is_near(visitor->fd, meeting->place->subnet))
         return "it is on another machine, and there is no secret (HECATE_SECRET, or "
                "HECATE_SECRET_FILE; or HECATE_SUBNET=NET/BITS)";
-    if (!hrt_proves(&meeting->secret, parts, 2, hello->proof)) return "it has another secret";
+    if (!hrt_net_proves(&meeting->secret, parts, 2, hello->proof)) return "it has another secret";
     if (hello->rank < 0 || hello->rank >= hello->size) return "it has a number that no rank has";
     return NULL;
 }
@@ -135,7 +135,7 @@ static const char *objection(const struct hrt_meeting *meeting, const struct hrt
 static bool is_rank(struct hall *hall, const struct hrt_visitor *visitor,
                     const struct hrt_tcp_hello *hello) {
     if (memcmp(hello->magic, HRT_TCP_MAGIC, sizeof hello->magic) != 0) {
-        hrt_door_turn_away(hall->door, visitor->fd);
+        hrt_net_door_turn_away(hall->door, visitor->fd);
         return false;
     }
     const char *why = objection(hall->meeting, visitor, hello);
@@ -164,8 +164,8 @@ static bool seat(struct hall *hall, int fd, const struct hrt_tcp_hello *hello) {
         return false;
     }
     place->peer = hello->peer;
-    place->address = hrt_socket_peer(fd);
-    hrt_address_set_port(&place->address, hello->port);
+    place->address = hrt_net_socket_peer(fd);
+    hrt_net_address_set_port(&place->address, hello->port);
     meeting->fd[rank] = fd;
     return true;
 }
@@ -173,7 +173,7 @@ static bool seat(struct hall *hall, int fd, const struct hrt_tcp_hello *hello) {
 // Seats ranks that have said hello. False: an error of all.
 static bool let_in(struct hall *hall) {
     struct hrt_visitor visitor;
-    while (hall->count < hall->meeting->size - 1 && hrt_door_next(hall->door, &visitor)) {
+    while (hall->count < hall->meeting->size - 1 && hrt_net_door_next(hall->door, &visitor)) {
         struct hrt_tcp_hello hello;
         memcpy(&hello, visitor.said, sizeof hello);
         hello.peer.host[sizeof hello.peer.host - 1] = '\0';
@@ -212,7 +212,7 @@ static bool tell_who_is_missing(struct hall *hall) {
                     : missing == 1 ? " has"
                                    : " have",
                     meeting->seconds, *hall->refused ? "; refused: " : "", hall->refused,
-                    hrt_door_silence(hall->door).text);
+                    hrt_net_door_silence(hall->door).text);
 }
 
 static bool wait_for_all(struct hall *hall) {
@@ -223,7 +223,7 @@ static bool wait_for_all(struct hall *hall) {
         for (int i = 0; i < hall->count; i++)
             hall->poll[i] = (struct pollfd){.fd = hall->seated[i].fd, .events = POLLIN};
         hall->poll[hall->count] =
-            (struct pollfd){.fd = hrt_door_descriptor(hall->door), .events = POLLIN};
+            (struct pollfd){.fd = hrt_net_door_descriptor(hall->door), .events = POLLIN};
         if (poll(hall->poll, (nfds_t)hall->count + 1, left < 1000 ? left : 1000) < 0) continue;
         if (!check_seated(hall) || !let_in(hall)) return false;
     }
@@ -259,25 +259,25 @@ static bool open_hall(struct hall *hall) {
     if (!hall->seated || !hall->poll) return hrt_fail(hall->error, "out of memory");
     if (size == 1) return true;
     if (!listen_for_all(hall)) return false;
-    hall->door = hrt_door_open(hall->listens, sizeof(struct hrt_tcp_hello), welcome, hall);
+    hall->door = hrt_net_door_open(hall->listens, sizeof(struct hrt_tcp_hello), welcome, hall);
     return hall->door || hrt_fail(hall->error, "out of memory");
 }
 
 static void close_hall(struct hall *hall) {
-    hrt_door_close(hall->door);
+    hrt_net_door_close(hall->door);
     if (hall->listens >= 0) close(hall->listens);
-    hrt_rendezvous_remove(&hall->file);
+    hrt_net_rendezvous_remove(&hall->file);
     free(hall->seated);
     free(hall->poll);
 }
 
-bool hrt_tcp_meet_as_first(struct hrt_meeting *meeting, bool sound, struct hrt_error *error) {
+bool hrt_net_tcp_meet_as_first(struct hrt_meeting *meeting, bool sound, struct hrt_error *error) {
     struct hall hall = {.meeting = meeting, .listens = -1, .error = error};
     hrt_net_peer_self(&meeting->seat[0].peer, 0);
     const struct hrt_error own = *error; // Where it is not sound.
     bool met = open_hall(&hall) && wait_for_all(&hall) && find_nodes(&hall);
     if (met && !sound) *error = own, met = false;
-    hrt_nonce(&meeting->job, sizeof meeting->job);
+    hrt_net_nonce(&meeting->job, sizeof meeting->job);
     // Answering takes a moment, even if no time is left.
     const double least = hrt_base_now() + 1;
     if (meeting->deadline < least) meeting->deadline = least;

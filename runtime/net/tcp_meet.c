@@ -16,7 +16,7 @@ static bool read_file(struct hrt_meeting *meeting, struct hrt_secret *secret, ch
                       int *port, struct hrt_error *why) {
     struct hrt_rendezvous what;
     struct hrt_net_peer self;
-    if (!hrt_rendezvous_read(meeting->place->file, &what, why)) return false;
+    if (!hrt_net_rendezvous_read(meeting->place->file, &what, why)) return false;
     const size_t length = strlen(secret->text);
     snprintf(secret->text + length, sizeof secret->text - length, "%s", what.key);
     memcpy(host, what.host, sizeof what.host);
@@ -34,12 +34,13 @@ static int reach(struct hrt_meeting *meeting, struct hrt_secret *secret, struct 
     memcpy(host, meeting->place->host, sizeof host);
     *why = (struct hrt_error){0};
     if (!*host && !read_file(meeting, secret, host, &port, why)) return -1;
-    if (!hrt_address_find(host, port, &meeting->first, &reason)) {
+    if (!hrt_net_address_find(host, port, &meeting->first, &reason)) {
         hrt_fail(why, "%s: %s", host, reason);
         return -1;
     }
-    const int fd = hrt_socket_connect(&meeting->first, hrt_base_now() + 5);
-    if (fd < 0) hrt_fail(why, "%s: %s", hrt_address_text(&meeting->first).text, strerror(errno));
+    const int fd = hrt_net_socket_connect(&meeting->first, hrt_base_now() + 5);
+    if (fd < 0)
+        hrt_fail(why, "%s: %s", hrt_net_address_text(&meeting->first).text, strerror(errno));
     return fd;
 }
 
@@ -47,19 +48,19 @@ static int reach(struct hrt_meeting *meeting, struct hrt_secret *secret, struct 
 static bool say_hello(struct hrt_meeting *meeting, const struct hrt_secret *secret, int fd,
                       struct hrt_tcp_hello *hello, double *until, struct hrt_error *why) {
     struct hrt_tcp_challenge challenge;
-    const struct hrt_address_text at = hrt_address_text(&meeting->first);
-    const bool came = hrt_socket_receive(fd, &challenge, sizeof challenge, hrt_base_now() + 5);
+    const struct hrt_address_text at = hrt_net_address_text(&meeting->first);
+    const bool came = hrt_net_socket_receive(fd, &challenge, sizeof challenge, hrt_base_now() + 5);
     if (!came && errno == ETIMEDOUT)
         return hrt_fail(why, "%s: a program listens there and says nothing", at.text);
     if (!came || memcmp(challenge.magic, HRT_TCP_MAGIC, sizeof challenge.magic) != 0)
         return hrt_fail(why, "%s: another program listens there", at.text);
     const double left = 1e-3 * challenge.left_ms, most = meeting->seconds;
     *until = hrt_base_now() + (left < 0 ? 0 : left < most ? left : most) + 2;
-    hrt_nonce(hello->nonce, HRT_NONCE);
+    hrt_net_nonce(hello->nonce, HRT_NONCE);
     const struct hrt_part parts[] = {{challenge.nonce, HRT_NONCE},
                                      {hello, offsetof(struct hrt_tcp_hello, proof)}};
-    return (hrt_prove(secret, parts, 2, hello->proof) &&
-            hrt_socket_send(fd, hello, sizeof *hello, *until)) ||
+    return (hrt_net_prove(secret, parts, 2, hello->proof) &&
+            hrt_net_socket_send(fd, hello, sizeof *hello, *until)) ||
            hrt_fail(why, "%s: %s", at.text, strerror(errno));
 }
 
@@ -73,7 +74,7 @@ enum word {
 static enum word fail_to_hear(const struct hrt_meeting *meeting, struct hrt_error *error) {
     if (errno != ETIMEDOUT) return LEFT;
     hrt_fail(error, "rank %d is with rank 0 at %s, which says nothing any more", meeting->rank,
-             hrt_address_text(&meeting->first).text);
+             hrt_net_address_text(&meeting->first).text);
     return OVER;
 }
 
@@ -82,21 +83,21 @@ static enum word hear(struct hrt_meeting *meeting, const struct hrt_secret *secr
                       const struct hrt_tcp_hello *hello, double until, struct hrt_error *error) {
     struct hrt_tcp_verdict verdict;
     const size_t seats = (size_t)meeting->size * sizeof *meeting->seat;
-    if (!hrt_socket_receive(fd, &verdict, sizeof verdict, until))
+    if (!hrt_net_socket_receive(fd, &verdict, sizeof verdict, until))
         return fail_to_hear(meeting, error);
     verdict.error.text[sizeof verdict.error.text - 1] = '\0';
     if (verdict.kind == HRT_TCP_REFUSED) {
         *error = verdict.error;
         return OVER;
     }
-    if (verdict.kind == HRT_TCP_GO && !hrt_socket_receive(fd, meeting->seat, seats, until))
+    if (verdict.kind == HRT_TCP_GO && !hrt_net_socket_receive(fd, meeting->seat, seats, until))
         return fail_to_hear(meeting, error);
     const struct hrt_part parts[] = {{hello->nonce, HRT_NONCE},
                                      {&verdict, offsetof(struct hrt_tcp_verdict, proof)},
                                      {meeting->seat, verdict.kind == HRT_TCP_GO ? seats : 0}};
-    if (!hrt_proves(secret, parts, 3, verdict.proof)) {
+    if (!hrt_net_proves(secret, parts, 3, verdict.proof)) {
         hrt_fail(error, "rank %d: the process at %s is not rank 0 of this run", meeting->rank,
-                 hrt_address_text(&meeting->first).text);
+                 hrt_net_address_text(&meeting->first).text);
         return OVER;
     }
     meeting->job = verdict.job;
@@ -126,7 +127,7 @@ static enum word attempt(struct hrt_meeting *meeting, struct hrt_tcp_hello *hell
     return word;
 }
 
-bool hrt_tcp_meet(struct hrt_meeting *meeting, bool sound, struct hrt_error *error) {
+bool hrt_net_tcp_meet(struct hrt_meeting *meeting, bool sound, struct hrt_error *error) {
     enum { TRIES = 10 }; // To find rank 0 again, which may have had no place among strangers.
     struct hrt_tcp_hello hello;
     struct hrt_error why = {0};
@@ -135,11 +136,11 @@ bool hrt_tcp_meet(struct hrt_meeting *meeting, bool sound, struct hrt_error *err
     memcpy(hello.magic, HRT_TCP_MAGIC, sizeof hello.magic);
     hello.rank = meeting->rank;
     hello.size = meeting->size;
-    hello.port = hrt_socket_port(meeting->listens);
+    hello.port = hrt_net_socket_port(meeting->listens);
     hello.sound = sound;
     if (!sound) hello.error = *error;
     hrt_net_peer_self(&hello.peer, meeting->rank);
-    for (; hrt_base_now() < meeting->deadline; hrt_socket_rest(0.1)) {
+    for (; hrt_base_now() < meeting->deadline; hrt_net_socket_rest(0.1)) {
         struct hrt_error over = {0};
         const enum word word = attempt(meeting, &hello, &over, &why);
         if (word == GO) return true;

@@ -33,10 +33,10 @@ struct hrt_meeting {
 
 // tcp_first.c, tcp_meet.c. `sound` false: this rank cannot run because of `error`, and all shall know. False: the error
 // of all; of ranks but 0 without text where rank 0 has it.
-bool hrt_tcp_meet_as_first(struct hrt_meeting *meeting, bool sound, struct hrt_error *error);
-bool hrt_tcp_meet(struct hrt_meeting *meeting, bool sound, struct hrt_error *error);
+bool hrt_net_tcp_meet_as_first(struct hrt_meeting *meeting, bool sound, struct hrt_error *error);
+bool hrt_net_tcp_meet(struct hrt_meeting *meeting, bool sound, struct hrt_error *error);
 
 // tcp_mesh.c: connects all with all: fills in fd. Returns as the above.
-bool hrt_tcp_mesh(struct hrt_meeting *meeting, struct hrt_error *error);
+bool hrt_net_tcp_mesh(struct hrt_meeting *meeting, struct hrt_error *error);
 
 #endif

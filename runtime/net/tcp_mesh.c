@@ -36,16 +36,16 @@ struct mesh {
 
 static bool proof_of(const struct hrt_meeting *meeting, struct greeting *greeting, bool check) {
     const struct hrt_part part = {greeting, offsetof(struct greeting, proof)};
-    return check ? hrt_proves(&meeting->secret, &part, 1, greeting->proof)
-                 : hrt_prove(&meeting->secret, &part, 1, greeting->proof);
+    return check ? hrt_net_proves(&meeting->secret, &part, 1, greeting->proof)
+                 : hrt_net_prove(&meeting->secret, &part, 1, greeting->proof);
 }
 
 // Where a rank is, as this one sees it: rank 0 may have seen one of its own machine at its loopback.
 static struct hrt_address address_of(const struct hrt_meeting *meeting, int rank) {
     struct hrt_address address = meeting->seat[rank].address;
-    const int port = hrt_address_port(&address);
-    if (hrt_address_is_loopback(&address)) address = meeting->first;
-    hrt_address_set_port(&address, port);
+    const int port = hrt_net_address_port(&address);
+    if (hrt_net_address_is_loopback(&address)) address = meeting->first;
+    hrt_net_address_set_port(&address, port);
     return address;
 }
 
@@ -66,7 +66,7 @@ static bool greet(struct mesh *mesh) {
     greeting.from = mesh->meeting->rank;
     greeting.to = mesh->next;
     return proof_of(mesh->meeting, &greeting, false) &&
-           hrt_socket_send(mesh->fd, &greeting, sizeof greeting, hrt_base_now());
+           hrt_net_socket_send(mesh->fd, &greeting, sizeof greeting, hrt_base_now());
 }
 
 // The answer is so short that it comes whole.
@@ -81,7 +81,7 @@ static bool hear_answer(struct mesh *mesh) {
 // Something has happened to the connection that is on its way.
 static void go_on(struct mesh *mesh) {
     if (!mesh->greeted) {
-        mesh->greeted = hrt_socket_connected(mesh->fd) && greet(mesh);
+        mesh->greeted = hrt_net_socket_connected(mesh->fd) && greet(mesh);
         if (!mesh->greeted) try_again(mesh, errno);
     } else if (hear_answer(mesh)) {
         mesh->meeting->fd[mesh->next++] = mesh->fd;
@@ -95,7 +95,7 @@ static void go_on(struct mesh *mesh) {
 static void begin(struct mesh *mesh) {
     const struct hrt_address address = address_of(mesh->meeting, mesh->next);
     mesh->greeted = false;
-    mesh->fd = hrt_socket_begin_connect(&address);
+    mesh->fd = hrt_net_socket_begin_connect(&address);
     if (mesh->fd < 0) try_again(mesh, errno);
 }
 
@@ -112,18 +112,18 @@ static bool is_of_job(const struct hrt_meeting *meeting, struct greeting *greeti
 static void take_in(struct mesh *mesh) {
     struct hrt_meeting *meeting = mesh->meeting;
     struct hrt_visitor visitor;
-    while (mesh->missing > 0 && hrt_door_next(mesh->door, &visitor)) {
+    while (mesh->missing > 0 && hrt_net_door_next(mesh->door, &visitor)) {
         struct greeting greeting;
         memcpy(&greeting, visitor.said, sizeof greeting);
         if (!is_of_job(meeting, &greeting)) {
-            hrt_door_turn_away(mesh->door, visitor.fd);
+            hrt_net_door_turn_away(mesh->door, visitor.fd);
             continue;
         }
         int *place = &meeting->fd[greeting.from];
         if (*place >= 0) close(*place);
         mesh->missing -= *place < 0;
         *place = visitor.fd;
-        hrt_socket_send(visitor.fd, HRT_TCP_MAGIC, 8, hrt_base_now());
+        hrt_net_socket_send(visitor.fd, HRT_TCP_MAGIC, 8, hrt_base_now());
     }
 }
 
@@ -145,11 +145,11 @@ static bool tell_who_is_missing(const struct mesh *mesh, struct hrt_error *error
                         "%s%s not reached rank %d within %d s (HECATE_COMM_JOIN=SECONDS allows "
                         "more)%s",
                         rank, more, meeting->rank, meeting->seconds,
-                        hrt_door_silence(mesh->door).text);
+                        hrt_net_door_silence(mesh->door).text);
     return hrt_fail(error,
                     "rank %d cannot reach %s at %s: %s (tried for %d s; HECATE_COMM_JOIN=SECONDS "
                     "allows more)",
-                    meeting->rank, rank, hrt_address_text(&address).text,
+                    meeting->rank, rank, hrt_net_address_text(&address).text,
                     strerror(mesh->error ? mesh->error : ETIMEDOUT), meeting->seconds);
 }
 
@@ -168,7 +168,7 @@ static bool connect_all(struct mesh *mesh, struct hrt_error *error) {
         if (connects && hrt_base_now() >= mesh->again) begin(mesh);
         struct pollfd wait[3] = {
             {.fd = meeting->fd[0], .events = POLLIN},
-            {.fd = hrt_door_descriptor(mesh->door), .events = POLLIN},
+            {.fd = hrt_net_door_descriptor(mesh->door), .events = POLLIN},
             {.fd = mesh->fd, .events = mesh->greeted ? POLLIN : POLLOUT},
         };
         if (poll(wait, 3, 100) < 0) continue;
@@ -186,11 +186,11 @@ static bool connect_others(struct hrt_meeting *meeting, struct hrt_error *error)
                         .missing = meeting->size - 1 - meeting->rank,
                         .next = 1,
                         .fd = -1};
-    mesh.door = hrt_door_open(meeting->listens, sizeof(struct greeting), NULL, NULL);
+    mesh.door = hrt_net_door_open(meeting->listens, sizeof(struct greeting), NULL, NULL);
     if (!mesh.door) return hrt_fail(error, "out of memory");
     const bool sound = connect_all(&mesh, error);
     if (mesh.fd >= 0) close(mesh.fd);
-    hrt_door_close(mesh.door);
+    hrt_net_door_close(mesh.door);
     return sound;
 }
 
@@ -226,7 +226,7 @@ static void gather(const struct hrt_meeting *meeting, struct pollfd *wait, struc
         for (int r = 1; r < meeting->size && all->sound; r++) {
             if (!wait[r].revents) continue;
             const struct hrt_net_peer *peer = &meeting->seat[r].peer;
-            if (!hrt_socket_receive(wait[r].fd, all, sizeof *all, hrt_base_now() + 1))
+            if (!hrt_net_socket_receive(wait[r].fd, all, sizeof *all, hrt_base_now() + 1))
                 all->sound =
                     hrt_fail(&all->error, "rank %d (process %lld on %s) has ended while all joined",
                              r, (long long)peer->process, peer->host);
@@ -245,19 +245,19 @@ static bool mesh_as_first(struct hrt_meeting *meeting, struct hrt_error *error) 
     gather(meeting, wait, &all);
     free(wait);
     for (int r = 1; r < meeting->size; r++)
-        hrt_socket_send(meeting->fd[r], &all, sizeof all, hrt_base_now() + 1);
+        hrt_net_socket_send(meeting->fd[r], &all, sizeof all, hrt_base_now() + 1);
     if (!all.sound) *error = all.error;
     return all.sound;
 }
 
-bool hrt_tcp_mesh(struct hrt_meeting *meeting, struct hrt_error *error) {
+bool hrt_net_tcp_mesh(struct hrt_meeting *meeting, struct hrt_error *error) {
     struct outcome outcome;
     if (meeting->rank == 0) return mesh_as_first(meeting, error);
     memset(&outcome, 0, sizeof outcome);
     outcome.sound = connect_others(meeting, &outcome.error);
     const double deadline = meeting->deadline + 2;
-    if (!hrt_socket_send(meeting->fd[0], &outcome, sizeof outcome, deadline) ||
-        !hrt_socket_receive(meeting->fd[0], &outcome, sizeof outcome, deadline))
+    if (!hrt_net_socket_send(meeting->fd[0], &outcome, sizeof outcome, deadline) ||
+        !hrt_net_socket_receive(meeting->fd[0], &outcome, sizeof outcome, deadline))
         return hrt_fail(error, "rank %d was with rank 0 when that ended", meeting->rank);
     error->code = outcome.error.code; // Rank 0 says it.
     return outcome.sound;

@@ -538,7 +538,7 @@ static void tcp_close(struct hrt_net *own) {
     free(tcp);
 }
 
-bool hrt_tcp_wire_open(struct hrt_net *own, const int *fd) {
+bool hrt_net_tcp_wire_open(struct hrt_net *own, const int *fd) {
     struct tcp *tcp = calloc(1, sizeof *tcp + (size_t)own->size * sizeof(struct link));
     if (!tcp) return false;
     tcp->poll = epoll_create1(EPOLL_CLOEXEC);
@@ -562,7 +562,7 @@ bool hrt_tcp_wire_open(struct hrt_net *own, const int *fd) {
     return true;
 }
 
-const struct hrt_wire hrt_tcp_wire = {
+const struct hrt_wire hrt_net_tcp_wire = {
     .request = sizeof(struct message *),
     .post = tcp_post,
     .test = tcp_test,

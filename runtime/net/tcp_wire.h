@@ -7,10 +7,10 @@
 
 #include "runtime/net/net.h"
 
-extern const struct hrt_wire hrt_tcp_wire;
+extern const struct hrt_wire hrt_net_tcp_wire;
 
 // Takes the connections to all ranks, `fd` [own->size]; own->rank's is not looked at. False: no memory; they are
 // then the caller's.
-bool hrt_tcp_wire_open(struct hrt_net *own, const int *fd);
+bool hrt_net_tcp_wire_open(struct hrt_net *own, const int *fd);
 
 #endif

@@ -14,9 +14,9 @@
 // asks the device for all of a list at once, behind the work queued there before. Joining one lets the device
 // wait, and not the host: work issued afterwards sees the received bytes.
 //
-//     mark = hrt_submit(comm, HRT_LANE_GATHER, &steps);
+//     mark = hrt_net_lane_submit(comm, HRT_LANE_GATHER, &steps);
 //     ... compute ...
-//     hrt_join(comm, hrt_arrival(mark), "the gathering of experts");
+//     hrt_net_lane_join(comm, hrt_arrival(mark), "the gathering of experts");
 #ifndef HECATE_RUNTIME_NET_TRANSPORT_H
 #define HECATE_RUNTIME_NET_TRANSPORT_H
 
@@ -79,7 +79,8 @@ _Noreturn void hrt_net_executor_fail(struct hrt_comm *comm, const char *what, co
 
 // Hands a list, which stays the caller's, to a lane. Never waits, and returns the mark behind it. A list without
 // steps and without `next` is done.
-struct hrt_mark hrt_submit(struct hrt_comm *comm, enum hrt_lane lane, struct hrt_steps *steps);
+struct hrt_mark hrt_net_lane_submit(struct hrt_comm *comm, enum hrt_lane lane,
+                                    struct hrt_steps *steps);
 
 // The mark of a list's receives alone.
 static inline struct hrt_mark hrt_arrival(struct hrt_mark mark) {
@@ -88,15 +89,16 @@ static inline struct hrt_mark hrt_arrival(struct hrt_mark mark) {
 }
 
 // Whether a mark is reached. Neither waits nor moves anything.
-bool hrt_reached(struct hrt_comm *comm, struct hrt_mark mark);
+bool hrt_net_lane_reached(struct hrt_comm *comm, struct hrt_mark mark);
 
 // Returns when the mark is reached: the only place at which this rank waits for a lane. A lost peer ends the run
 // as it does in collectives; `why`, which stays in place, names the wait in the message and in comm->wait, where it is
 // counted.
-void hrt_join(struct hrt_comm *comm, struct hrt_mark mark, const char *why);
+void hrt_net_lane_join(struct hrt_comm *comm, struct hrt_mark mark, const char *why);
 
 // Submits an exchange to a lane and joins it. `steps` has room for 2 * ranks. Collective.
-void hrt_exchange_on(struct hrt_comm *comm, enum hrt_lane lane, struct hrt_steps *steps, void *recv,
-                     const void *send, const struct hrt_exchange *exchange, const char *why);
+void hrt_net_exchange_on(struct hrt_comm *comm, enum hrt_lane lane, struct hrt_steps *steps,
+                         void *recv, const void *send, const struct hrt_exchange *exchange,
+                         const char *why);
 
 #endif

@@ -161,7 +161,7 @@ static bool is_over(struct hrt_net_lane *lane, struct hrt_steps *steps, bool run
     lane->again = !runs;
     if (!runs) return false;
     steps->over = !steps->next(steps);
-    if (steps->over) hrt_steps_clear(steps);
+    if (steps->over) hrt_net_steps_clear(steps);
     prepare(steps);
     return steps->over;
 }

@@ -18,7 +18,7 @@ struct hrt_copies {
     size_t taken;       // How many.
 };
 
-struct hrt_copies *hrt_copies_create(size_t room) {
+struct hrt_copies *hrt_params_copies_create(size_t room) {
     struct hrt_copies *copies = calloc(1, sizeof *copies);
     if (!copies) return NULL;
     void *mapped = mmap(NULL, room ? room : 1, PROT_READ | PROT_WRITE,
@@ -33,13 +33,13 @@ struct hrt_copies *hrt_copies_create(size_t room) {
     return copies;
 }
 
-void hrt_copies_destroy(struct hrt_copies *copies) {
+void hrt_params_copies_destroy(struct hrt_copies *copies) {
     if (!copies) return;
     munmap(copies->base, copies->room ? copies->room : 1);
     free(copies);
 }
 
-void *hrt_copies_take(struct hrt_copies *copies, size_t bytes) {
+void *hrt_params_copies_take(struct hrt_copies *copies, size_t bytes) {
     const size_t whole =
         (bytes + 2 * sizeof(struct head) - 1) / sizeof(struct head) * sizeof(struct head);
     const size_t limit = copies->turn ? copies->oldest : copies->room;
@@ -56,7 +56,7 @@ void *hrt_copies_take(struct hrt_copies *copies, size_t bytes) {
     return head + 1;
 }
 
-void hrt_copies_give(struct hrt_copies *copies, void *taken) {
+void hrt_params_copies_give(struct hrt_copies *copies, void *taken) {
     ((struct head *)taken - 1)->given = true;
     while (copies->taken > 0) {
         const struct head *head = (const void *)(copies->base + copies->oldest);

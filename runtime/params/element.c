@@ -13,15 +13,15 @@ static const struct {
              [HRT_HF_F64] = {"F64", "float64", 8}};
 enum { TYPES = sizeof types / sizeof *types };
 
-const char *hrt_hf_type_name(enum hrt_hf_type type) {
+const char *hrt_params_hf_type_name(enum hrt_hf_type type) {
     return types[type].name;
 }
 
-size_t hrt_hf_type_bytes(enum hrt_hf_type type) {
+size_t hrt_params_hf_type_bytes(enum hrt_hf_type type) {
     return types[type].bytes;
 }
 
-enum hrt_hf_type hrt_hf_type_find(const char *name) {
+enum hrt_hf_type hrt_params_hf_type_find(const char *name) {
     for (int i = 0; name && i < TYPES; i++) {
         if (strcmp(name, types[i].name) == 0 || strcmp(name, types[i].config) == 0)
             return (enum hrt_hf_type)i;
@@ -50,7 +50,8 @@ static uint16_t to_f16(double value) {
     return (uint16_t)(sign | (((exponent + 14) << 10) + fraction));
 }
 
-void hrt_hf_encode(enum hrt_hf_type type, const double *values, int64_t count, void *elements) {
+void hrt_params_hf_encode(enum hrt_hf_type type, const double *values, int64_t count,
+                          void *elements) {
     for (int64_t i = 0; i < count; i++) {
         const double value = values[i];
         switch (type) {

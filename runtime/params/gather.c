@@ -12,26 +12,26 @@ static size_t room_bytes(const struct hrt_program *program) {
         const struct hrt_param *param = &program->param[i];
         if (param->set >= 0 && param->elements > most) most = param->elements;
     }
-    return (size_t)(most * hrt_element_bytes(program->precision));
+    return (size_t)(most * hrt_params_element_bytes(program->precision));
 }
 
-bool hrt_gather_sends(const struct hrt_gather *gather) {
+bool hrt_params_gather_sends(const struct hrt_gather *gather) {
     return gather->comm && gather->comm->rank > 0;
 }
 
-bool hrt_gather_open(struct hrt_gather *gather, struct hrt_error *error) {
-    if (!gather->comm || hrt_gather_sends(gather) || gather->buffer.staging) return true;
+bool hrt_params_gather_open(struct hrt_gather *gather, struct hrt_error *error) {
+    if (!gather->comm || hrt_params_gather_sends(gather) || gather->buffer.staging) return true;
     gather->room = malloc(room_bytes(gather->buffer.placement->program));
     return gather->room || hrt_fail(error, "out of memory");
 }
 
-void hrt_gather_close(struct hrt_gather *gather) {
+void hrt_params_gather_close(struct hrt_gather *gather) {
     free(gather->room);
     gather->room = NULL;
 }
 
-void hrt_gather_tensor(struct hrt_gather *gather, const struct hrt_tensor *tensor,
-                       int64_t columns) {
+void hrt_params_gather_tensor(struct hrt_gather *gather, const struct hrt_tensor *tensor,
+                              int64_t columns) {
     gather->slice = (struct hrt_slice){.tensor = *tensor, .columns = columns};
 }
 
@@ -47,7 +47,7 @@ static void make_room(struct hrt_gather *gather) {
     }
 }
 
-bool hrt_gather_next(struct hrt_gather *gather) {
+bool hrt_params_gather_next(struct hrt_gather *gather) {
     const struct hrt_placement *placement = gather->buffer.placement;
     struct hrt_comm *comm = gather->comm;
     struct hrt_slice *slice = &gather->slice;
@@ -55,16 +55,17 @@ bool hrt_gather_next(struct hrt_gather *gather) {
     struct hrt_steps steps = {.step = &step, .room = 1};
     size_t bytes;
     if (!slice->tensor.param || !hrt_params_slice_next(&gather->buffer, slice)) return false;
-    const int owner = comm ? hrt_tensor_rank(placement, &slice->tensor) : 0;
+    const int owner = comm ? hrt_params_tensor_rank(placement, &slice->tensor) : 0;
     const int rank = comm ? comm->rank : 0;
     if (rank == owner) hrt_params_slice_bring(&gather->buffer, slice);
     if (owner == 0 || (rank != 0 && rank != owner)) return true;
     if (rank == 0) make_room(gather);
     void *data = hrt_params_slice_bytes(placement->program, slice, &bytes);
     if (rank == 0)
-        hrt_steps_receive(&steps, owner, data, bytes, -1);
+        hrt_net_steps_receive(&steps, owner, data, bytes, -1);
     else
-        hrt_steps_send(&steps, 0, data, bytes, -1);
-    hrt_join(comm, hrt_submit(comm, HRT_LANE_SAVE, &steps), "the parameters to be saved");
+        hrt_net_steps_send(&steps, 0, data, bytes, -1);
+    hrt_net_lane_join(comm, hrt_net_lane_submit(comm, HRT_LANE_SAVE, &steps),
+                      "the parameters to be saved");
     return true;
 }

@@ -16,19 +16,20 @@ struct hrt_gather {
 };
 
 // Takes room where tensors come from others. `buffer` and `comm` are filled in. False: out of memory.
-bool hrt_gather_open(struct hrt_gather *gather, struct hrt_error *error);
-void hrt_gather_close(struct hrt_gather *gather);
+bool hrt_params_gather_open(struct hrt_gather *gather, struct hrt_error *error);
+void hrt_params_gather_close(struct hrt_gather *gather);
 
 // Whether this rank only sends.
-bool hrt_gather_sends(const struct hrt_gather *gather);
+bool hrt_params_gather_sends(const struct hrt_gather *gather);
 
 // Begins a tensor, and drops the remaining slices of the one before. With `columns` it comes by
 // columns (struct hrt_slice). With `comm` all ranks begin the same tensors in the same order, and
 // take all slices of each.
-void hrt_gather_tensor(struct hrt_gather *gather, const struct hrt_tensor *tensor, int64_t columns);
+void hrt_params_gather_tensor(struct hrt_gather *gather, const struct hrt_tensor *tensor,
+                              int64_t columns);
 
 // Brings the next slice to rank 0, where it stays until the next call. Returns false after the last.
 // Collective with `comm`.
-bool hrt_gather_next(struct hrt_gather *gather);
+bool hrt_params_gather_next(struct hrt_gather *gather);
 
 #endif

@@ -11,7 +11,7 @@ static void init_normal(const struct hrt_buffer *params, const struct hrt_tensor
                         uint64_t seed) {
     const struct hrt_program *program = params->placement->program;
     char path[HRT_PATH_MAX];
-    hrt_tensor_path(tensor, path);
+    hrt_params_tensor_path(tensor, path);
     const struct hrt_stream stream = hrt_stream_make(seed, "init", path);
     struct hrt_slice slice = {.tensor = *tensor};
     while (hrt_params_slice_fill(params, &slice)) {
@@ -22,8 +22,8 @@ static void init_normal(const struct hrt_buffer *params, const struct hrt_tensor
             hrt_draw_normals(stream, (uint64_t)(slice.first + at) / 4, normal);
             double elements[4]; // Or as many floats.
             for (int i = 0; i < 4; i++)
-                hrt_element_set(elements, program->precision, i,
-                                tensor->param->init_value * normal[i]);
+                hrt_params_element_set(elements, program->precision, i,
+                                       tensor->param->init_value * normal[i]);
             const int64_t left = slice.run - at;
             hrt_params_slice_write(program, &slice, slice.first + at, left < 4 ? left : 4,
                                    elements);
@@ -35,7 +35,7 @@ static void init_ones(const struct hrt_buffer *params, const struct hrt_tensor *
     const struct hrt_program *program = params->placement->program;
     struct hrt_slice slice = {.tensor = *tensor};
     double one; // Or a float.
-    hrt_element_set(&one, program->precision, 0, 1);
+    hrt_params_element_set(&one, program->precision, 0, 1);
     while (hrt_params_slice_fill(params, &slice)) {
         for (int64_t i = 0; i < slice.run; i++)
             hrt_params_slice_write(program, &slice, slice.first + i, 1, &one);
@@ -69,18 +69,18 @@ static void init_rope(const struct hrt_buffer *params, const struct hrt_tensor *
     }
 }
 
-void hrt_init_params(const struct hrt_buffer *params, uint64_t seed) {
+void hrt_params_init(const struct hrt_buffer *params, uint64_t seed) {
     struct hrt_tensor tensor = {0};
-    while (hrt_tensor_next_here(params->placement, &tensor)) {
+    while (hrt_params_tensor_next_here(params->placement, &tensor)) {
         if (tensor.param->init == HRT_INIT_NORMAL) init_normal(params, &tensor, seed);
         if (tensor.param->init == HRT_INIT_ONES) init_ones(params, &tensor);
     }
-    hrt_init_tables(params);
+    hrt_params_init_tables(params);
 }
 
-void hrt_init_tables(const struct hrt_buffer *params) {
+void hrt_params_init_tables(const struct hrt_buffer *params) {
     struct hrt_tensor tensor = {0};
-    while (hrt_tensor_next(params->placement->program, &tensor)) {
+    while (hrt_params_tensor_next(params->placement->program, &tensor)) {
         if (tensor.param->init == HRT_INIT_ROPE) init_rope(params, &tensor);
     }
 }

@@ -8,9 +8,9 @@
 
 // Fills `params` [param_elements], zeroed by the caller (padding stays zero). Normal numbers come
 // from (seed, path, logical element): the same for any layout, number of threads, owner or order.
-void hrt_init_params(const struct hrt_buffer *params, uint64_t seed);
+void hrt_params_init(const struct hrt_buffer *params, uint64_t seed);
 
 // Fills in the parameters that no file holds: the tables that follow from the model.
-void hrt_init_tables(const struct hrt_buffer *params);
+void hrt_params_init_tables(const struct hrt_buffer *params);
 
 #endif

@@ -9,30 +9,30 @@ static int by_path(const void *a, const void *b) {
     return strcmp(left->path, right->path);
 }
 
-bool hrt_is_stored(const struct hrt_param *param, enum hrt_values values) {
+bool hrt_params_is_stored(const struct hrt_param *param, enum hrt_values values) {
     return param->init != HRT_INIT_ROPE && (values < HRT_MEANS || param->trainable);
 }
 
-bool hrt_listing_create(struct hrt_listing *listing, const struct hrt_program *program,
-                        enum hrt_values values, struct hrt_error *error) {
+bool hrt_params_listing_create(struct hrt_listing *listing, const struct hrt_program *program,
+                               enum hrt_values values, struct hrt_error *error) {
     size_t tensors = 0;
     for (int i = 0; i < program->params; i++)
-        tensors += (size_t)hrt_param_tensors(program, &program->param[i]);
+        tensors += (size_t)hrt_params_tensors(program, &program->param[i]);
     *listing = (struct hrt_listing){.entry = calloc(tensors + 1, sizeof *listing->entry)};
     if (!listing->entry) return hrt_fail(error, "out of memory");
 
     struct hrt_tensor tensor = {0};
-    while (hrt_tensor_next(program, &tensor)) {
-        if (!hrt_is_stored(tensor.param, values)) continue;
+    while (hrt_params_tensor_next(program, &tensor)) {
+        if (!hrt_params_is_stored(tensor.param, values)) continue;
         struct hrt_named_tensor *entry = &listing->entry[listing->entries++];
         entry->tensor = tensor;
-        hrt_tensor_path(&tensor, entry->path);
+        hrt_params_tensor_path(&tensor, entry->path);
     }
     qsort(listing->entry, listing->entries, sizeof *listing->entry, by_path);
     return true;
 }
 
-void hrt_listing_free(struct hrt_listing *listing) {
+void hrt_params_listing_free(struct hrt_listing *listing) {
     free(listing->entry);
     *listing = (struct hrt_listing){0};
 }

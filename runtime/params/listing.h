@@ -21,13 +21,13 @@ struct hrt_listing { // Sorted by path.
 
 // Whether files hold these values of a parameter: of rope tables none, which follow from the model, and of what is not
 // trained no state of the optimizer.
-bool hrt_is_stored(const struct hrt_param *param, enum hrt_values values);
+bool hrt_params_is_stored(const struct hrt_param *param, enum hrt_values values);
 
 // All tensors of the program whose `values` files hold. The caller frees it. False: out of memory.
-bool hrt_listing_create(struct hrt_listing *listing, const struct hrt_program *program,
-                        enum hrt_values values, struct hrt_error *error);
+bool hrt_params_listing_create(struct hrt_listing *listing, const struct hrt_program *program,
+                               enum hrt_values values, struct hrt_error *error);
 
 // Also of a zeroed one.
-void hrt_listing_free(struct hrt_listing *listing);
+void hrt_params_listing_free(struct hrt_listing *listing);
 
 #endif

@@ -59,15 +59,15 @@ static bool list_held(struct hrt_placement *placement) {
     return held && sets;
 }
 
-bool hrt_placement_create(struct hrt_placement *placement, const struct hrt_program *program,
-                          int rank, struct hrt_error *error) {
+bool hrt_params_placement_create(struct hrt_placement *placement, const struct hrt_program *program,
+                                 int rank, struct hrt_error *error) {
     *placement = (struct hrt_placement){.program = program, .rank = rank};
     if ((!program->owned || list_owners(placement)) && list_held(placement)) return true;
-    hrt_placement_destroy(placement);
+    hrt_params_placement_destroy(placement);
     return hrt_fail(error, "out of memory");
 }
 
-void hrt_placement_destroy(struct hrt_placement *placement) {
+void hrt_params_placement_destroy(struct hrt_placement *placement) {
     for (int i = 0; placement->owner && i < placement->program->sets; i++)
         free(placement->owner[i]);
     free(placement->owner);
@@ -77,11 +77,13 @@ void hrt_placement_destroy(struct hrt_placement *placement) {
     placement->held = (struct hpl_held){0};
 }
 
-int hrt_owner(const struct hrt_placement *placement, int set, int64_t layer, int64_t expert) {
+int hrt_params_owner(const struct hrt_placement *placement, int set, int64_t layer,
+                     int64_t expert) {
     if (!placement->owner) return 0;
     return placement->owner[set][layer * placement->program->set[set].experts + expert];
 }
 
-bool hrt_owns(const struct hrt_placement *placement, int set, int64_t layer, int64_t expert) {
-    return !placement->owner || hrt_owner(placement, set, layer, expert) == placement->rank;
+bool hrt_params_owns(const struct hrt_placement *placement, int set, int64_t layer,
+                     int64_t expert) {
+    return !placement->owner || hrt_params_owner(placement, set, layer, expert) == placement->rank;
 }

@@ -22,16 +22,16 @@ struct hrt_placement {
 
 // The first owners: those that the compiler has chosen, or else hpl_even_owner's; no table where every
 // rank has all experts. The caller destroys it. False: out of memory.
-bool hrt_placement_create(struct hrt_placement *placement, const struct hrt_program *program,
-                          int rank, struct hrt_error *error);
+bool hrt_params_placement_create(struct hrt_placement *placement, const struct hrt_program *program,
+                                 int rank, struct hrt_error *error);
 
 // Also of a zeroed one.
-void hrt_placement_destroy(struct hrt_placement *placement);
+void hrt_params_placement_destroy(struct hrt_placement *placement);
 
 // The rank that owns the chunk: the lowest that has it where every rank has all.
-int hrt_owner(const struct hrt_placement *placement, int set, int64_t layer, int64_t expert);
+int hrt_params_owner(const struct hrt_placement *placement, int set, int64_t layer, int64_t expert);
 
 // Whether the chunk's parameters lie at their place on this rank: it owns them, or every rank has all.
-bool hrt_owns(const struct hrt_placement *placement, int set, int64_t layer, int64_t expert);
+bool hrt_params_owns(const struct hrt_placement *placement, int set, int64_t layer, int64_t expert);
 
 #endif

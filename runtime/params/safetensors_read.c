@@ -234,7 +234,7 @@ static int by_name(const void *a, const void *b) {
     return strcmp(left->name, right->name);
 }
 
-void hrt_safetensors_narrow(struct hrt_safetensors *file, const char *prefix) {
+void hrt_params_safetensors_narrow(struct hrt_safetensors *file, const char *prefix) {
     const size_t length = strlen(prefix);
     size_t kept = 0; // They stay in order.
     for (size_t i = 0; i < file->entries; i++) {
@@ -245,13 +245,14 @@ void hrt_safetensors_narrow(struct hrt_safetensors *file, const char *prefix) {
     file->entries = kept;
 }
 
-const struct hrt_stored *hrt_safetensors_find(const struct hrt_safetensors *file,
-                                              const char *name) {
+const struct hrt_stored *hrt_params_safetensors_find(const struct hrt_safetensors *file,
+                                                     const char *name) {
     const struct hrt_stored wanted = {.name = name};
     return bsearch(&wanted, file->entry, file->entries, sizeof wanted, by_name);
 }
 
-bool hrt_safetensors_open(struct hrt_safetensors *file, const char *path, struct hrt_error *error) {
+bool hrt_params_safetensors_open(struct hrt_safetensors *file, const char *path,
+                                 struct hrt_error *error) {
     const char *why;
     *file = (struct hrt_safetensors){.path = path, .error = error};
     file->stream = hf_input(path, false, &why);
@@ -261,15 +262,15 @@ bool hrt_safetensors_open(struct hrt_safetensors *file, const char *path, struct
     return true;
 }
 
-void hrt_safetensors_close(struct hrt_safetensors *file) {
+void hrt_params_safetensors_close(struct hrt_safetensors *file) {
     if (file->stream) fclose(file->stream);
     json_decref(file->header);
     free(file->entry);
     *file = (struct hrt_safetensors){0};
 }
 
-bool hrt_safetensors_bytes(struct hrt_safetensors *file, const struct hrt_stored *entry,
-                           int64_t first, size_t count, void *bytes) {
+bool hrt_params_safetensors_bytes(struct hrt_safetensors *file, const struct hrt_stored *entry,
+                                  int64_t first, size_t count, void *bytes) {
     const off_t at = file->start + entry->begin + first;
     for (size_t done = 0; done < count;) {
         const ssize_t got =

@@ -38,19 +38,21 @@ struct hrt_safetensors {
 
 // Opens a file and reads its header. Close it in either case. False: `error` names the fault; a failure
 // later is told there, too.
-bool hrt_safetensors_open(struct hrt_safetensors *file, const char *path, struct hrt_error *error);
+bool hrt_params_safetensors_open(struct hrt_safetensors *file, const char *path,
+                                 struct hrt_error *error);
 
 // Also of a zeroed one.
-void hrt_safetensors_close(struct hrt_safetensors *file);
+void hrt_params_safetensors_close(struct hrt_safetensors *file);
 
 // From here on the file has only the tensors whose names begin with `prefix`, under the rest of them.
-void hrt_safetensors_narrow(struct hrt_safetensors *file, const char *prefix);
+void hrt_params_safetensors_narrow(struct hrt_safetensors *file, const char *prefix);
 
 // The tensor of that name, or NULL.
-const struct hrt_stored *hrt_safetensors_find(const struct hrt_safetensors *file, const char *name);
+const struct hrt_stored *hrt_params_safetensors_find(const struct hrt_safetensors *file,
+                                                     const char *name);
 
 // Reads `count` bytes of a tensor, of any type, from `first` on.
-bool hrt_safetensors_bytes(struct hrt_safetensors *file, const struct hrt_stored *entry,
-                           int64_t first, size_t count, void *bytes);
+bool hrt_params_safetensors_bytes(struct hrt_safetensors *file, const struct hrt_stored *entry,
+                                  int64_t first, size_t count, void *bytes);
 
 #endif

@@ -21,21 +21,21 @@ struct hrt_sink {
 };
 
 // False: errno says why they could not be written.
-bool hrt_sink_put(struct hrt_sink *sink, const void *data, size_t bytes);
+bool hrt_params_sink_put(struct hrt_sink *sink, const void *data, size_t bytes);
 
 // The type that files give elements of this precision: "F32".
-const char *hrt_element_dtype(enum hrt_precision precision);
+const char *hrt_params_element_dtype(enum hrt_precision precision);
 
 // Adds a tensor of `bytes` to a header, whose tensors lie in the order in which they are added: `offset`, 0 before the
 // first, is moved on. False: out of memory.
-bool hrt_safetensors_declare(struct json_t *header, const char *name, const char *dtype,
-                             const int64_t *shape, int rank, int64_t bytes, int64_t *offset);
+bool hrt_params_safetensors_declare(struct json_t *header, const char *name, const char *dtype,
+                                    const int64_t *shape, int rank, int64_t bytes, int64_t *offset);
 
 // Writes the beginning of a file: all but the tensors. False: errno says why not.
-bool hrt_safetensors_begin(struct hrt_sink *sink, const struct json_t *header);
+bool hrt_params_safetensors_begin(struct hrt_sink *sink, const struct json_t *header);
 
 // The same for a file of the tensors of the listing, of the program's precision.
-bool hrt_safetensors_begin_listing(struct hrt_sink *sink, const struct hrt_program *program,
-                                   const struct hrt_listing *listing);
+bool hrt_params_safetensors_begin_listing(struct hrt_sink *sink, const struct hrt_program *program,
+                                          const struct hrt_listing *listing);
 
 #endif

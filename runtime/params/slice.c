@@ -16,12 +16,12 @@ static size_t aligned(size_t bytes) {
 }
 
 size_t hrt_params_staging_bytes(const struct hrt_program *program) {
-    const int64_t all = program->param_elements * hrt_element_bytes(program->precision);
+    const int64_t all = program->param_elements * hrt_params_element_bytes(program->precision);
     return all < STAGING ? aligned((size_t)all) : STAGING;
 }
 
 static int64_t element_of(const struct hrt_buffer *buffer) {
-    return hrt_element_bytes(buffer->placement->program->precision);
+    return hrt_params_element_bytes(buffer->placement->program->precision);
 }
 
 static int64_t least(int64_t a, int64_t b) {
@@ -47,13 +47,13 @@ static int64_t columns_of(int64_t most, int64_t rows, int64_t columns) {
 // Elements of a slice in order: whole rows, and a multiple of four, where they fit.
 static int64_t elements_of(int64_t most, const struct hrt_param *param) {
     const int64_t unit = 4 * param->columns <= most ? 4 * param->columns : 4;
-    if (hrt_param_size(param) <= most) return most;
+    if (hrt_params_size(param) <= most) return most;
     return most / unit * unit;
 }
 
 bool hrt_params_slice_next(const struct hrt_buffer *buffer, struct hrt_slice *slice) {
     const struct hrt_param *param = slice->tensor.param;
-    const int64_t size = hrt_param_size(param), most = most_of(buffer, size);
+    const int64_t size = hrt_params_size(param), most = most_of(buffer, size);
     const int64_t end = slice->columns ? slice->columns : size;
     slice->at = NULL;
     slice->staged = buffer->staging;
@@ -151,25 +151,25 @@ static char *staged_at(const struct hrt_slice *slice, int64_t first, int64_t cou
 
 void hrt_params_slice_read(const struct hrt_program *program, const struct hrt_slice *slice,
                            int64_t first, int64_t count, void *elements) {
-    const int64_t element = hrt_element_bytes(program->precision);
+    const int64_t element = hrt_params_element_bytes(program->precision);
     if (slice->staged)
         memcpy(elements, staged_at(slice, first, count, element), (size_t)(count * element));
     else
-        hrt_tensor_read(program, slice->at, &slice->tensor, first, count, elements);
+        hrt_params_tensor_read(program, slice->at, &slice->tensor, first, count, elements);
 }
 
 void hrt_params_slice_write(const struct hrt_program *program, const struct hrt_slice *slice,
                             int64_t first, int64_t count, const void *elements) {
-    const int64_t element = hrt_element_bytes(program->precision);
+    const int64_t element = hrt_params_element_bytes(program->precision);
     if (slice->staged)
         memcpy(staged_at(slice, first, count, element), elements, (size_t)(count * element));
     else
-        hrt_tensor_write(program, slice->at, &slice->tensor, first, count, elements);
+        hrt_params_tensor_write(program, slice->at, &slice->tensor, first, count, elements);
 }
 
 void *hrt_params_slice_bytes(const struct hrt_program *program, const struct hrt_slice *slice,
                              size_t *bytes) {
-    const int64_t element = hrt_element_bytes(program->precision);
+    const int64_t element = hrt_params_element_bytes(program->precision);
     const int64_t count = slice->staged ? slice->runs * slice->run : slice->tensor.param->elements;
     *bytes = (size_t)(count * element);
     return (char *)slice->at + (slice->staged ? 0 : slice->tensor.offset * element);

@@ -43,7 +43,8 @@ struct hrt_snapshot *hrt_params_snapshot_create(const struct hrt_program *progra
 void hrt_params_snapshot_destroy(struct hrt_snapshot *snapshot) {
     if (!snapshot) return;
     for (size_t i = 0; i < snapshot->items; i++) {
-        if (snapshot->item[i].copy) hrt_copies_give(snapshot->copies, snapshot->item[i].copy);
+        if (snapshot->item[i].copy)
+            hrt_params_copies_give(snapshot->copies, snapshot->item[i].copy);
     }
     free(snapshot->item);
     free(snapshot->sorted);
@@ -122,7 +123,7 @@ static void copy(struct hrt_snapshot *snapshot, struct item *item) {
     size_t bytes;
     const void *from = hrt_params_slice_bytes(snapshot->program, &item->slice, &bytes);
     while (!item->passed && !item->copy && !snapshot->stopped) {
-        item->copy = snapshot->copies ? hrt_copies_take(snapshot->copies, bytes) : NULL;
+        item->copy = snapshot->copies ? hrt_params_copies_take(snapshot->copies, bytes) : NULL;
         if (!item->copy) { // Wait until the reader passes a slice, at last this one.
             pthread_cond_wait(&snapshot->moved, &snapshot->lock);
             continue;
@@ -164,13 +165,13 @@ static void keep(struct hrt_snapshot *snapshot, int64_t offset, int64_t count) {
 // Brings a slice and copies it. False: there is no room for a copy. With `waits` the slice stays in
 // the staging buffer until it is passed, or there is room.
 static bool bring(struct hrt_snapshot *snapshot, struct item *item, bool waits) {
-    const int64_t element = hrt_element_bytes(snapshot->program->precision);
+    const int64_t element = hrt_params_element_bytes(snapshot->program->precision);
     void *room = NULL;
     pthread_mutex_lock(&snapshot->lock);
     const bool needed = !item->passed && !snapshot->stopped;
     if (needed && !waits && snapshot->copies)
-        room = hrt_copies_take(snapshot->copies, (size_t)(item->count * element));
-    if (room) hrt_copies_give(snapshot->copies, room); // Nobody else takes it.
+        room = hrt_params_copies_take(snapshot->copies, (size_t)(item->count * element));
+    if (room) hrt_params_copies_give(snapshot->copies, room); // Nobody else takes it.
     pthread_mutex_unlock(&snapshot->lock);
     if (!needed) return true;
     if (!waits && !room) return false;
@@ -220,7 +221,7 @@ bool hrt_params_snapshot_read(struct hrt_snapshot *snapshot, size_t number, int6
 void hrt_params_snapshot_pass(struct hrt_snapshot *snapshot, size_t number) {
     struct item *item = &snapshot->item[number];
     pthread_mutex_lock(&snapshot->lock);
-    if (item->copy) hrt_copies_give(snapshot->copies, item->copy);
+    if (item->copy) hrt_params_copies_give(snapshot->copies, item->copy);
     item->copy = NULL;
     item->passed = true;
     pthread_cond_broadcast(&snapshot->moved);

@@ -7,16 +7,17 @@
 #include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
 
-size_t hrt_state_params_bytes(const struct hrt_program *program) {
-    return (size_t)program->param_elements * (size_t)hrt_element_bytes(program->precision);
+size_t hrt_params_state_bytes(const struct hrt_program *program) {
+    return (size_t)program->param_elements * (size_t)hrt_params_element_bytes(program->precision);
 }
 
-size_t hrt_state_ids_bytes(const struct hrt_program *program) {
+size_t hrt_params_state_ids_bytes(const struct hrt_program *program) {
     return (size_t)(program->batch * program->positions) * sizeof(int32_t);
 }
 
-bool hrt_state_reserve(struct hrt_state *state, enum hrt_memory memory, void **buffer, size_t bytes,
-                       bool sparse, const char *what, struct hrt_error *error) {
+bool hrt_params_state_reserve(struct hrt_state *state, enum hrt_memory memory, void **buffer,
+                              size_t bytes, bool sparse, const char *what,
+                              struct hrt_error *error) {
     struct hrt_device *device = &state->device;
     *buffer = device->backend->take(device, memory, bytes, sparse);
     if (*buffer) return true;
@@ -33,16 +34,16 @@ bool hrt_state_reserve(struct hrt_state *state, enum hrt_memory memory, void **b
                     size);
 }
 
-bool hrt_state_take(struct hrt_state *state, enum hrt_memory memory, void **buffer, size_t bytes,
-                    const char *what, struct hrt_error *error) {
-    return hrt_state_reserve(state, memory, buffer, bytes, false, what, error);
+bool hrt_params_state_take(struct hrt_state *state, enum hrt_memory memory, void **buffer,
+                           size_t bytes, const char *what, struct hrt_error *error) {
+    return hrt_params_state_reserve(state, memory, buffer, bytes, false, what, error);
 }
 
 static size_t teacher_bytes(const struct hrt_state *state) {
-    return hrt_state_ids_bytes(state->program) * (size_t)state->teacher.count;
+    return hrt_params_state_ids_bytes(state->program) * (size_t)state->teacher.count;
 }
 
-bool hrt_state_teach(struct hrt_state *state, int64_t entries, struct hrt_error *error) {
+bool hrt_params_state_teach(struct hrt_state *state, int64_t entries, struct hrt_error *error) {
     _Static_assert(sizeof(float) == sizeof(int32_t), "ids and log-probabilities take as much");
     const struct hrt_program *program = state->program;
     void *ids = NULL, *log_probs = NULL;
@@ -50,17 +51,17 @@ bool hrt_state_teach(struct hrt_state *state, int64_t entries, struct hrt_error 
     state->teacher.count = entries;
     const size_t bytes = teacher_bytes(state);
     const bool taken =
-        hrt_state_take(state, HRT_OF_BOTH, &ids, bytes, "teacher entries", error) &&
-        hrt_state_take(state, HRT_OF_BOTH, &log_probs, bytes, "teacher entries", error);
+        hrt_params_state_take(state, HRT_OF_BOTH, &ids, bytes, "teacher entries", error) &&
+        hrt_params_state_take(state, HRT_OF_BOTH, &log_probs, bytes, "teacher entries", error);
     state->said = (struct hrt_said){ids, log_probs};
     if (!taken) return false;
     state->teacher.ids = ids;
     state->teacher.log_probs = log_probs;
-    hrt_state_tell(state, state->teacher);
+    hrt_params_state_tell(state, state->teacher);
     return true;
 }
 
-void hrt_state_forget(struct hrt_state *state) {
+void hrt_params_state_forget(struct hrt_state *state) {
     struct hrt_device *device = &state->device;
     const size_t bytes = teacher_bytes(state);
     if (state->said.ids) device->backend->give(device, HRT_OF_BOTH, state->said.ids, bytes);
@@ -69,19 +70,19 @@ void hrt_state_forget(struct hrt_state *state) {
     state->said = (struct hrt_said){0};
 }
 
-void hrt_state_tell(struct hrt_state *state, struct hk_teacher teacher) {
+void hrt_params_state_tell(struct hrt_state *state, struct hk_teacher teacher) {
     if (!teacher.count) return;
     *(struct hk_teacher *)((char *)state->model + state->program->teacher_offset) = teacher;
 }
 
-struct hrt_losses hrt_state_forward(struct hrt_state *state, int64_t batch, double scale,
-                                    double auxiliary_scale) {
-    hrt_state_tell(state, state->teacher);
+struct hrt_losses hrt_params_state_forward(struct hrt_state *state, int64_t batch, double scale,
+                                           double auxiliary_scale) {
+    hrt_params_state_tell(state, state->teacher);
     return state->program->forward(state->model, batch, state->ids, state->targets, scale,
                                    auxiliary_scale);
 }
 
-struct hrt_loss hrt_loss_at(const struct hrt_program *program, int number) {
+struct hrt_loss hrt_params_loss_at(const struct hrt_program *program, int number) {
     if (number > 0) return program->loss[number - 1];
     return (struct hrt_loss){.ahead = 1,
                              .logits_offset = program->logits_offset,
@@ -89,11 +90,12 @@ struct hrt_loss hrt_loss_at(const struct hrt_program *program, int number) {
                              .logits_bf16 = program->logits_bf16};
 }
 
-const void *hrt_state_logits(struct hrt_state *state, int number, int64_t first, int64_t count) {
+const void *hrt_params_state_logits(struct hrt_state *state, int number, int64_t first,
+                                    int64_t count) {
     const struct hrt_program *program = state->program;
-    const struct hrt_loss loss = hrt_loss_at(program, number);
+    const struct hrt_loss loss = hrt_params_loss_at(program, number);
     const int64_t element =
-        loss.logits_bf16 ? (int64_t)sizeof(hk_bf16) : hrt_element_bytes(program->precision);
+        loss.logits_bf16 ? (int64_t)sizeof(hk_bf16) : hrt_params_element_bytes(program->precision);
     const char *logits = (const char *)state->arena + loss.logits_offset;
     if (!loss.logits_rows) return logits + first * program->vocabulary * element;
     assert(count <= loss.logits_rows);
@@ -101,15 +103,15 @@ const void *hrt_state_logits(struct hrt_state *state, int number, int64_t first,
     return logits;
 }
 
-void hrt_state_round(struct hrt_state *state) {
+void hrt_params_state_round(struct hrt_state *state) {
     struct hrt_device *device = &state->device;
     const float *params = state->values[HRT_PARAMETERS];
     struct hrt_tensor tensor = {0};
     if (!hrt_device_is_apart(device)) {
-        hrt_round_params(state->placement, params, state->rounded, state->parted);
+        hrt_params_round(state->placement, params, state->rounded, state->parted);
         return;
     }
-    while (state->rounded && hrt_tensor_next_here(state->placement, &tensor)) {
+    while (state->rounded && hrt_params_tensor_next_here(state->placement, &tensor)) {
         if (!tensor.param->rounded) continue;
         assert(tensor.param->layout == HRT_ROWS);
         device->backend->round(device, (hk_bf16 *)state->rounded + tensor.offset,
@@ -117,11 +119,11 @@ void hrt_state_round(struct hrt_state *state) {
     }
 }
 
-void hrt_state_await(struct hrt_state *state) {
+void hrt_params_state_await(struct hrt_state *state) {
     hrt_device_join(&state->device, HRT_WHY_BATCH);
 }
 
-struct hrt_buffer hrt_state_buffer(struct hrt_state *state, enum hrt_values values) {
+struct hrt_buffer hrt_params_state_buffer(struct hrt_state *state, enum hrt_values values) {
     return (struct hrt_buffer){
         .placement = state->placement,
         .values = state->values[values],

@@ -13,18 +13,18 @@ static int64_t experts_of(const struct hrt_program *program, const struct hrt_pa
     return param->set < 0 ? 1 : program->set[param->set].experts;
 }
 
-int64_t hrt_chunk_offset(const struct hrt_set *set, int64_t layer, int64_t expert) {
+int64_t hrt_params_chunk_offset(const struct hrt_set *set, int64_t layer, int64_t expert) {
     return set->offset + (layer * set->experts + expert) * set->chunk_elements;
 }
 
 static int64_t offset_of(const struct hrt_program *program, const struct hrt_tensor *tensor) {
     const struct hrt_param *param = tensor->param;
     if (param->set < 0) return param->offset + tensor->layer * param->elements;
-    return hrt_chunk_offset(&program->set[param->set], tensor->layer, tensor->expert) +
+    return hrt_params_chunk_offset(&program->set[param->set], tensor->layer, tensor->expert) +
            param->offset;
 }
 
-bool hrt_tensor_next(const struct hrt_program *program, struct hrt_tensor *tensor) {
+bool hrt_params_tensor_next(const struct hrt_program *program, struct hrt_tensor *tensor) {
     const struct hrt_param *end = program->param + program->params;
     if (!tensor->param) {
         *tensor = (struct hrt_tensor){.param = program->param};
@@ -41,40 +41,42 @@ bool hrt_tensor_next(const struct hrt_program *program, struct hrt_tensor *tenso
     return true;
 }
 
-int hrt_tensor_rank(const struct hrt_placement *placement, const struct hrt_tensor *tensor) {
+int hrt_params_tensor_rank(const struct hrt_placement *placement, const struct hrt_tensor *tensor) {
     const int set = tensor->param->set;
-    return set < 0 ? 0 : hrt_owner(placement, set, tensor->layer, tensor->expert);
+    return set < 0 ? 0 : hrt_params_owner(placement, set, tensor->layer, tensor->expert);
 }
 
-struct hrt_tensor hrt_tensor_at(const struct hrt_program *program, const struct hrt_param *param,
-                                int64_t layer, int64_t expert) {
+struct hrt_tensor hrt_params_tensor_at(const struct hrt_program *program,
+                                       const struct hrt_param *param, int64_t layer,
+                                       int64_t expert) {
     struct hrt_tensor tensor = {.param = param, .layer = layer, .expert = expert};
     tensor.offset = offset_of(program, &tensor);
     return tensor;
 }
 
-bool hrt_tensor_is_here(const struct hrt_placement *placement, const struct hrt_tensor *tensor) {
+bool hrt_params_tensor_is_here(const struct hrt_placement *placement,
+                               const struct hrt_tensor *tensor) {
     const int set = tensor->param->set;
-    return set < 0 || hrt_owns(placement, set, tensor->layer, tensor->expert);
+    return set < 0 || hrt_params_owns(placement, set, tensor->layer, tensor->expert);
 }
 
-bool hrt_tensor_next_here(const struct hrt_placement *placement, struct hrt_tensor *tensor) {
-    while (hrt_tensor_next(placement->program, tensor)) {
-        if (hrt_tensor_is_here(placement, tensor)) return true;
+bool hrt_params_tensor_next_here(const struct hrt_placement *placement, struct hrt_tensor *tensor) {
+    while (hrt_params_tensor_next(placement->program, tensor)) {
+        if (hrt_params_tensor_is_here(placement, tensor)) return true;
     }
     return false;
 }
 
-int64_t hrt_param_size(const struct hrt_param *param) {
+int64_t hrt_params_size(const struct hrt_param *param) {
     return param->rows * param->columns;
 }
 
-int64_t hrt_param_tensors(const struct hrt_program *program, const struct hrt_param *param) {
+int64_t hrt_params_tensors(const struct hrt_program *program, const struct hrt_param *param) {
     return param->layers * experts_of(program, param);
 }
 
-void hrt_tensor_name(const struct hrt_tensor *tensor, const char *pattern,
-                     char path[HRT_PATH_MAX]) {
+void hrt_params_tensor_name(const struct hrt_tensor *tensor, const char *pattern,
+                            char path[HRT_PATH_MAX]) {
     const struct hrt_param *param = tensor->param;
     const int64_t index = param->index_first + tensor->layer * param->index_stride;
     size_t used = 0;
@@ -93,12 +95,12 @@ void hrt_tensor_name(const struct hrt_tensor *tensor, const char *pattern,
     }
 }
 
-void hrt_tensor_path(const struct hrt_tensor *tensor, char path[HRT_PATH_MAX]) {
-    hrt_tensor_name(tensor, tensor->param->path, path);
+void hrt_params_tensor_path(const struct hrt_tensor *tensor, char path[HRT_PATH_MAX]) {
+    hrt_params_tensor_name(tensor, tensor->param->path, path);
 }
 
-int64_t hrt_stored_index(const struct hrt_param *param, int64_t logical) {
-    assert(logical >= 0 && logical < hrt_param_size(param));
+int64_t hrt_params_stored_index(const struct hrt_param *param, int64_t logical) {
+    assert(logical >= 0 && logical < hrt_params_size(param));
     if (param->layout == HRT_ROWS) return logical;
     const int64_t row = logical / param->columns, column = logical % param->columns;
     return column / HK_PANEL * (param->rows * HK_PANEL) + row * HK_PANEL + column % HK_PANEL;
@@ -112,35 +114,38 @@ static int64_t run_from(const struct hrt_param *param, int64_t logical, int64_t 
     return run < count ? run : count;
 }
 
-void hrt_tensor_read(const struct hrt_program *program, const void *values,
-                     const struct hrt_tensor *tensor, int64_t first, int64_t count,
-                     void *elements) {
-    const int64_t bytes = hrt_element_bytes(program->precision);
+void hrt_params_tensor_read(const struct hrt_program *program, const void *values,
+                            const struct hrt_tensor *tensor, int64_t first, int64_t count,
+                            void *elements) {
+    const int64_t bytes = hrt_params_element_bytes(program->precision);
     const char *from = (const char *)values + tensor->offset * bytes;
     char *to = elements;
     for (int64_t run; count > 0; first += run, count -= run, to += run * bytes) {
         run = run_from(tensor->param, first, count);
-        memcpy(to, from + hrt_stored_index(tensor->param, first) * bytes, (size_t)(run * bytes));
+        memcpy(to, from + hrt_params_stored_index(tensor->param, first) * bytes,
+               (size_t)(run * bytes));
     }
 }
 
-void hrt_tensor_write(const struct hrt_program *program, void *values,
-                      const struct hrt_tensor *tensor, int64_t first, int64_t count,
-                      const void *elements) {
-    const int64_t bytes = hrt_element_bytes(program->precision);
+void hrt_params_tensor_write(const struct hrt_program *program, void *values,
+                             const struct hrt_tensor *tensor, int64_t first, int64_t count,
+                             const void *elements) {
+    const int64_t bytes = hrt_params_element_bytes(program->precision);
     const char *from = elements;
     char *to = (char *)values + tensor->offset * bytes;
     for (int64_t run; count > 0; first += run, count -= run, from += run * bytes) {
         run = run_from(tensor->param, first, count);
-        memcpy(to + hrt_stored_index(tensor->param, first) * bytes, from, (size_t)(run * bytes));
+        memcpy(to + hrt_params_stored_index(tensor->param, first) * bytes, from,
+               (size_t)(run * bytes));
     }
 }
 
-double hrt_element(const void *buffer, enum hrt_precision precision, int64_t index) {
+double hrt_params_element(const void *buffer, enum hrt_precision precision, int64_t index) {
     return precision == HRT_FP64 ? ((const double *)buffer)[index] : ((const float *)buffer)[index];
 }
 
-void hrt_element_set(void *buffer, enum hrt_precision precision, int64_t index, double value) {
+void hrt_params_element_set(void *buffer, enum hrt_precision precision, int64_t index,
+                            double value) {
     if (precision == HRT_FP64) {
         ((double *)buffer)[index] = value;
     } else {
@@ -148,6 +153,6 @@ void hrt_element_set(void *buffer, enum hrt_precision precision, int64_t index, 
     }
 }
 
-int64_t hrt_element_bytes(enum hrt_precision precision) {
+int64_t hrt_params_element_bytes(enum hrt_precision precision) {
     return precision == HRT_FP64 ? sizeof(double) : sizeof(float);
 }

@@ -23,52 +23,57 @@ enum hrt_values { HRT_PARAMETERS, HRT_GRADIENTS, HRT_MEANS, HRT_VARIANCES, HRT_V
 
 // Steps to the next tensor: parameters in the order of the table, then layers, then experts. Start
 // with a zeroed tensor. Returns false after the last.
-bool hrt_tensor_next(const struct hrt_program *program, struct hrt_tensor *tensor);
+bool hrt_params_tensor_next(const struct hrt_program *program, struct hrt_tensor *tensor);
 
 // The same of the tensors that this rank holds: those of no expert, and of chunks that it owns.
-bool hrt_tensor_next_here(const struct hrt_placement *placement, struct hrt_tensor *tensor);
+bool hrt_params_tensor_next_here(const struct hrt_placement *placement, struct hrt_tensor *tensor);
 
 // One of them by name; `expert` is 0 outside a set.
-struct hrt_tensor hrt_tensor_at(const struct hrt_program *program, const struct hrt_param *param,
-                                int64_t layer, int64_t expert);
+struct hrt_tensor hrt_params_tensor_at(const struct hrt_program *program,
+                                       const struct hrt_param *param, int64_t layer,
+                                       int64_t expert);
 
 // Where the chunk of an expert begins: elements into a buffer.
-int64_t hrt_chunk_offset(const struct hrt_set *set, int64_t layer, int64_t expert);
+int64_t hrt_params_chunk_offset(const struct hrt_set *set, int64_t layer, int64_t expert);
 
 // Whether this rank holds the tensor.
-bool hrt_tensor_is_here(const struct hrt_placement *placement, const struct hrt_tensor *tensor);
+bool hrt_params_tensor_is_here(const struct hrt_placement *placement,
+                               const struct hrt_tensor *tensor);
 
 // The rank that holds the tensor, the lowest where several do.
-int hrt_tensor_rank(const struct hrt_placement *placement, const struct hrt_tensor *tensor);
+int hrt_params_tensor_rank(const struct hrt_placement *placement, const struct hrt_tensor *tensor);
 
 // Elements without padding.
-int64_t hrt_param_size(const struct hrt_param *param);
+int64_t hrt_params_size(const struct hrt_param *param);
 
 // Tensors of one parameter: layers, times experts in a set.
-int64_t hrt_param_tensors(const struct hrt_program *program, const struct hrt_param *param);
+int64_t hrt_params_tensors(const struct hrt_program *program, const struct hrt_param *param);
 
 // Writes the tensor's path, "layers.3.sparse.experts.7.w1", cut at HRT_PATH_MAX bytes.
-void hrt_tensor_path(const struct hrt_tensor *tensor, char path[HRT_PATH_MAX]);
+void hrt_params_tensor_path(const struct hrt_tensor *tensor, char path[HRT_PATH_MAX]);
 
 // The same of another pattern than the parameter's path: {} and {e} in it become the tensor's layer and expert.
-void hrt_tensor_name(const struct hrt_tensor *tensor, const char *pattern, char path[HRT_PATH_MAX]);
+void hrt_params_tensor_name(const struct hrt_tensor *tensor, const char *pattern,
+                            char path[HRT_PATH_MAX]);
 
 // Copies elements first .. first + count - 1, row major over the shape, of the tensor in `values` to or from
 // `elements`, of the program's precision. Padding is never touched.
-void hrt_tensor_read(const struct hrt_program *program, const void *values,
-                     const struct hrt_tensor *tensor, int64_t first, int64_t count, void *elements);
-void hrt_tensor_write(const struct hrt_program *program, void *values,
-                      const struct hrt_tensor *tensor, int64_t first, int64_t count,
-                      const void *elements);
+void hrt_params_tensor_read(const struct hrt_program *program, const void *values,
+                            const struct hrt_tensor *tensor, int64_t first, int64_t count,
+                            void *elements);
+void hrt_params_tensor_write(const struct hrt_program *program, void *values,
+                             const struct hrt_tensor *tensor, int64_t first, int64_t count,
+                             const void *elements);
 
 // Where element `logical` (row major over the shape) is stored, relative to the tensor's offset.
-int64_t hrt_stored_index(const struct hrt_param *param, int64_t logical);
+int64_t hrt_params_stored_index(const struct hrt_param *param, int64_t logical);
 
 // Element `index` of a buffer of the program's precision, as double, and back (rounded once).
-double hrt_element(const void *buffer, enum hrt_precision precision, int64_t index);
-void hrt_element_set(void *buffer, enum hrt_precision precision, int64_t index, double value);
+double hrt_params_element(const void *buffer, enum hrt_precision precision, int64_t index);
+void hrt_params_element_set(void *buffer, enum hrt_precision precision, int64_t index,
+                            double value);
 
 // Bytes of one element.
-int64_t hrt_element_bytes(enum hrt_precision precision);
+int64_t hrt_params_element_bytes(enum hrt_precision precision);
 
 #endif

@@ -42,7 +42,7 @@ bool hrt_profile_open(struct hrt_profile **profile, const struct hrt_profile_req
     }
     if (request->table) p->peak = program->precision == HRT_FP64 ? hk_peak_f64() : hk_peak_f32();
     if (request->table && program->bind_rounded) p->peak_bf16 = hk_peak_bf16();
-    hrt_comm_barrier(comm); // Ranks count the times of their traces from one moment.
+    hrt_net_comm_barrier(comm); // Ranks count the times of their traces from one moment.
     p->trace.zero = hk_clock();
     if (request->trace && comm->size > 1 && !hrt_profile_lanes_trace_start(&p->trace.lanes, comm)) {
         hrt_profile_close(p);

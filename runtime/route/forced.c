@@ -255,7 +255,7 @@ static bool open_record_ids(struct hrt_route *route, const char *path, int64_t s
         (first && !(goes_on ? hrt_route_ids_file_go_on(&route->record, route->drawn, error)
                             : hrt_route_ids_file_create(&route->record, true, error))))
         return false;
-    hrt_comm_barrier(route->comm);
+    hrt_net_comm_barrier(route->comm);
     return first || hrt_route_ids_file_create(&route->record, false, error);
 }
 
@@ -369,7 +369,7 @@ void hrt_route_end_step(struct hrt_route *route) {
     for (int i = 0; i < route->layers; i++) *route->layer[i].routing = (struct hrt_routing){0};
     route->steps++;
     if (!route->records_loads) return;
-    hrt_comm_all_reduce(route->comm, route->count, route->counts, HRT_INT64);
+    hrt_net_comm_all_reduce(route->comm, route->count, route->counts, HRT_INT64);
     const bool writes = route->comm->rank == 0 && !route->lost_loads;
     for (int64_t i = 0; i < route->counts; i++) {
         if (writes) route->loads.row[i] = (uint16_t)route->count[i];
@@ -383,7 +383,8 @@ void hrt_route_finish(struct hrt_route *route) {
     struct hrt_error error;
     if (!route->records_ids && !route->records_loads) return;
     int64_t lost[] = {route->lost_ids, route->lost_loads};
-    hrt_comm_all_reduce(route->comm, lost, 2, HRT_INT64); // Every rank has written its sequences.
+    hrt_net_comm_all_reduce(route->comm, lost, 2,
+                            HRT_INT64); // Every rank has written its sequences.
     if (route->comm->rank != 0) return;
     if (route->records_ids && !lost[0] &&
         (!hrt_route_ids_file_finish(&route->record, sequences_of(route, route->steps), &error) ||

@@ -34,9 +34,9 @@ static int64_t compute(struct hrt_window *w) {
     struct hrt_state *state = w->state;
     const struct hrt_program *program = state->program;
     const int64_t first = program->seek ? w->known : 0;
-    hrt_state_await(state);
+    hrt_params_state_await(state);
     for (int64_t i = w->length; i < program->positions; i++) state->ids[i] = 0;
-    if (state->fssdp) hrt_fssdp_begin(state->fssdp, false);
+    if (state->fssdp) hrt_experts_fssdp_begin(state->fssdp, false);
     if (program->seek) program->seek(state->model, first, w->length - first);
     program->forward(state->model, 1, state->ids + first, state->targets, 0, 0);
     w->known = w->length;
@@ -47,11 +47,11 @@ bool hrt_sample_window_score(struct hrt_window *w, struct hrt_candidate *candida
                              struct hrt_error *error) {
     struct hrt_state *state = w->state;
     const struct hrt_program *program = state->program;
-    const int64_t element =
-        program->logits_bf16 ? (int64_t)sizeof(hk_bf16) : hrt_element_bytes(program->precision);
+    const int64_t element = program->logits_bf16 ? (int64_t)sizeof(hk_bf16)
+                                                 : hrt_params_element_bytes(program->precision);
     enum { BLOCK = 1024 };
     double block[BLOCK]; // Or floats.
-    const char *logits = hrt_state_logits(state, 0, compute(w), 1);
+    const char *logits = hrt_params_state_logits(state, 0, compute(w), 1);
     for (int64_t v = 0; v < program->vocabulary; v++) {
         if (v % BLOCK == 0) {
             const int64_t left = program->vocabulary - v;
@@ -60,7 +60,7 @@ bool hrt_sample_window_score(struct hrt_window *w, struct hrt_candidate *candida
         }
         const double of_token = program->logits_bf16
                                     ? hk_bf16_float(((const hk_bf16 *)block)[v % BLOCK])
-                                    : hrt_element(block, program->precision, v % BLOCK);
+                                    : hrt_params_element(block, program->precision, v % BLOCK);
         candidate[v] = (struct hrt_candidate){of_token, (int32_t)v};
         if (!isfinite(candidate[v].score))
             return hrt_fail(error, "the model's scores are not finite; nothing can be drawn");

@@ -25,7 +25,7 @@ struct json_t;
 // Where a run saves.
 struct hrt_checkpoints {
     const char *dir;          // Borrowed. NULL: nowhere.
-    int64_t keep, keep_every; // hrt_folder_prune
+    int64_t keep, keep_every; // hrt_store_folder_prune
     struct hrt_copies
         *copies; // Borrowed: of tensors that change while a thread writes. NULL: none, steps wait.
     int lock;    // On rank 0; -1: none.
@@ -38,20 +38,20 @@ struct hrt_saving;
 // `facts` becomes state.json, of rank 0's, and is kept until then; the other pointers are borrowed. Tensors that change
 // meanwhile, and slices of a device, are copied to checkpoints->copies. Collective, and all ranks agree on the result.
 // A failure leaves nothing behind, *saving is NULL then, and it may be tried again.
-bool hrt_checkpoint_begin(struct hrt_saving **saving, const struct hrt_checkpoints *checkpoints,
-                          struct hrt_state *state, int64_t step, struct json_t *facts,
-                          struct hrt_error *error);
+bool hrt_store_checkpoint_begin(struct hrt_saving **saving,
+                                const struct hrt_checkpoints *checkpoints, struct hrt_state *state,
+                                int64_t step, struct json_t *facts, struct hrt_error *error);
 
 // Whether this rank need not wait for its thread any more. Not collective.
-bool hrt_checkpoint_is_written(const struct hrt_saving *saving);
+bool hrt_store_checkpoint_is_written(const struct hrt_saving *saving);
 
 // Waits for the threads, and makes the checkpoint visible. The folder keeps its contents until the new one is whole; a
 // checkpoint that is too old is then removed. Collective, and all ranks agree on the result; a failure leaves nothing
 // behind. Frees `saving` in either case.
-bool hrt_checkpoint_finish(struct hrt_saving *saving, struct hrt_error *error);
+bool hrt_store_checkpoint_finish(struct hrt_saving *saving, struct hrt_error *error);
 
 // Ends it unfinished. Not collective. Nothing for NULL.
-void hrt_checkpoint_abandon(struct hrt_saving *saving);
+void hrt_store_checkpoint_abandon(struct hrt_saving *saving);
 
 // A checkpoint whose files have all been read and are as they were written.
 struct hrt_checkpoint {
@@ -63,17 +63,17 @@ struct hrt_checkpoint {
 
 // Finds the newest sound checkpoint in `dir`, and warns of newer ones, in the name of `program`. None, and no error,
 // where the folder has none; an error where none of them is sound. Collective. Free it in either case.
-bool hrt_checkpoint_find(struct hrt_checkpoint *checkpoint, const char *dir, const char *program,
-                         struct hrt_comm *comm, struct hrt_error *error);
-void hrt_checkpoint_free(struct hrt_checkpoint *checkpoint);
+bool hrt_store_checkpoint_find(struct hrt_checkpoint *checkpoint, const char *dir,
+                               const char *program, struct hrt_comm *comm, struct hrt_error *error);
+void hrt_store_checkpoint_free(struct hrt_checkpoint *checkpoint);
 
 // Reads the tensors of this rank: parameters and, in training, the optimizer's states.
-bool hrt_checkpoint_load(const struct hrt_checkpoint *checkpoint, struct hrt_state *state,
-                         struct hrt_error *error);
+bool hrt_store_checkpoint_load(const struct hrt_checkpoint *checkpoint, struct hrt_state *state,
+                               struct hrt_error *error);
 
 // Reads into `params` this rank's parameters alone from the checkpoint in `folder`, "DIR/step-N": as
 // hrt_store_restore, with its files of parameters compared with their checksums first. Not collective.
-bool hrt_checkpoint_load_parameters(const char *folder, const struct hrt_buffer *params,
-                                    struct hrt_store_doubts *doubts, struct hrt_error *error);
+bool hrt_store_checkpoint_load_parameters(const char *folder, const struct hrt_buffer *params,
+                                          struct hrt_store_doubts *doubts, struct hrt_error *error);
 
 #endif

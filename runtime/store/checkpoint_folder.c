@@ -24,17 +24,18 @@ static bool fail_in(const char *what, const char *path, struct hrt_error *error)
     return hrt_fail(error, "cannot %s '%s': %s", what, path, strerror(errno));
 }
 
-bool hrt_folder_of(char path[PATH_MAX], const char *dir, int64_t step, struct hrt_error *error) {
+bool hrt_store_folder_of(char path[PATH_MAX], const char *dir, int64_t step,
+                         struct hrt_error *error) {
     char name[64];
     snprintf(name, sizeof name, "%s%" PRId64, prefix, step);
-    return hrt_part_path(path, dir, name, error);
+    return hrt_store_part_path(path, dir, name, error);
 }
 
-bool hrt_folder_of_partial(char path[PATH_MAX], const char *dir, int64_t step,
-                           struct hrt_error *error) {
+bool hrt_store_folder_of_partial(char path[PATH_MAX], const char *dir, int64_t step,
+                                 struct hrt_error *error) {
     char name[64];
     snprintf(name, sizeof name, "%s%" PRId64 "%s", prefix, step, partial);
-    return hrt_part_path(path, dir, name, error);
+    return hrt_store_part_path(path, dir, name, error);
 }
 
 // The step of "step-1200"; 0: it is no such name.
@@ -53,7 +54,7 @@ static void remove_partial(const char *dir) {
         struct hrt_error ignored;
         if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 &&
             hrt_base_ends_with(entry->d_name, partial) &&
-            hrt_part_path(path, dir, entry->d_name, &ignored))
+            hrt_store_part_path(path, dir, entry->d_name, &ignored))
             hf_remove_folder(path);
     }
     closedir(folder);
@@ -68,9 +69,9 @@ static bool take_lock(int lock) {
     return false;
 }
 
-bool hrt_folder_open(const char *dir, int *lock, struct hrt_error *error) {
+bool hrt_store_folder_open(const char *dir, int *lock, struct hrt_error *error) {
     char path[PATH_MAX];
-    if (!hrt_part_path(path, dir, lock_name, error)) return false;
+    if (!hrt_store_part_path(path, dir, lock_name, error)) return false;
     if (!hf_make_folder(dir)) return fail_in("make", dir, error);
     *lock = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (*lock < 0) return fail_in("write", path, error);
@@ -101,7 +102,8 @@ static size_t read_steps(DIR *folder, int64_t *step, size_t room) {
     return count;
 }
 
-bool hrt_folder_list(const char *dir, int64_t **step, size_t *steps, struct hrt_error *error) {
+bool hrt_store_folder_list(const char *dir, int64_t **step, size_t *steps,
+                           struct hrt_error *error) {
     *step = NULL;
     *steps = 0;
     DIR *folder = opendir(dir);
@@ -117,7 +119,7 @@ bool hrt_folder_list(const char *dir, int64_t **step, size_t *steps, struct hrt_
     return *step || hrt_fail(error, "out of memory");
 }
 
-int64_t hrt_folder_newest(const char *path, char *dir) {
+int64_t hrt_store_folder_newest(const char *path, char *dir) {
     static const char latest[] = "/latest";
     struct hrt_error ignored;
     int64_t *step, newest = 0;
@@ -125,14 +127,14 @@ int64_t hrt_folder_newest(const char *path, char *dir) {
     if (snprintf(dir, PATH_MAX, "%s", path) >= PATH_MAX) return 0;
     while (dir[0] && dir[1] && hrt_base_ends_with(dir, "/")) dir[strlen(dir) - 1] = '\0';
     if (hrt_base_ends_with(dir, latest)) dir[strlen(dir) - strlen(latest)] = '\0';
-    if (hrt_folder_list(dir, &step, &steps, &ignored) && steps > 0) newest = step[0];
+    if (hrt_store_folder_list(dir, &step, &steps, &ignored) && steps > 0) newest = step[0];
     free(step);
     return newest;
 }
 
-bool hrt_folder_begin(const char *dir, int64_t step, struct hrt_error *error) {
+bool hrt_store_folder_begin(const char *dir, int64_t step, struct hrt_error *error) {
     char path[PATH_MAX];
-    if (!hrt_folder_of_partial(path, dir, step, error)) return false;
+    if (!hrt_store_folder_of_partial(path, dir, step, error)) return false;
     if (!hf_remove_folder(path)) return fail_in("remove", path, error);
     return mkdir(path, 0777) == 0 || fail_in("make", path, error);
 }
@@ -141,7 +143,7 @@ static bool write_latest(const char *dir, int64_t step, struct hrt_error *error)
     char path[PATH_MAX];
     const char *why;
     struct hf_replacement latest;
-    if (!hrt_part_path(path, dir, "latest", error)) return false;
+    if (!hrt_store_part_path(path, dir, "latest", error)) return false;
     if (!hf_replace_begin(&latest, path, &why))
         return hrt_fail(error, "cannot write '%s': %s", path, why);
     const bool written = fprintf(latest.file, "%s%" PRId64 "\n", prefix, step) > 0;
@@ -158,34 +160,37 @@ static bool put_in_place(const char *from, const char *to) {
     return rename(from, to) == 0;
 }
 
-bool hrt_folder_publish(const char *dir, int64_t step, struct hrt_error *error) {
+bool hrt_store_folder_publish(const char *dir, int64_t step, struct hrt_error *error) {
     char from[PATH_MAX], to[PATH_MAX];
-    if (!hrt_folder_of_partial(from, dir, step, error) || !hrt_folder_of(to, dir, step, error))
+    if (!hrt_store_folder_of_partial(from, dir, step, error) ||
+        !hrt_store_folder_of(to, dir, step, error))
         return false;
     if (!hf_sync_folder(from) || !put_in_place(from, to) || !hf_sync_folder(dir))
         return fail_in("write", to, error);
     return write_latest(dir, step, error);
 }
 
-void hrt_folder_drop(const char *dir, int64_t step) {
+void hrt_store_folder_drop(const char *dir, int64_t step) {
     char path[PATH_MAX];
     struct hrt_error ignored;
-    if (hrt_folder_of_partial(path, dir, step, &ignored)) hf_remove_folder(path);
+    if (hrt_store_folder_of_partial(path, dir, step, &ignored)) hf_remove_folder(path);
 }
 
 // Hidden before it is taken apart: half of one is never seen.
 static bool remove_step(const char *dir, int64_t step, struct hrt_error *error) {
     char path[PATH_MAX], hidden[PATH_MAX];
-    if (!hrt_folder_of(path, dir, step, error) || !hrt_folder_of_partial(hidden, dir, step, error))
+    if (!hrt_store_folder_of(path, dir, step, error) ||
+        !hrt_store_folder_of_partial(hidden, dir, step, error))
         return false;
     return (rename(path, hidden) == 0 && hf_remove_folder(hidden)) ||
            fail_in("remove", path, error);
 }
 
-bool hrt_folder_prune(const char *dir, int64_t keep, int64_t keep_every, struct hrt_error *error) {
+bool hrt_store_folder_prune(const char *dir, int64_t keep, int64_t keep_every,
+                            struct hrt_error *error) {
     int64_t *step;
     size_t steps;
-    bool pruned = hrt_folder_list(dir, &step, &steps, error);
+    bool pruned = hrt_store_folder_list(dir, &step, &steps, error);
     for (size_t i = (size_t)keep; i < steps; i++) {
         if (keep_every > 0 && step[i] % keep_every == 0) continue;
         pruned = remove_step(dir, step[i], error) && pruned;

@@ -16,19 +16,19 @@
 static const char format[] = "hecate checkpoint", index_name[] = "index.json";
 enum { VERSION = 1, BLOCK = 1 << 16, PARTS_MOST = 1 << 20 };
 
-bool hrt_part_path(char path[PATH_MAX], const char *folder, const char *name,
-                   struct hrt_error *error) {
+bool hrt_store_part_path(char path[PATH_MAX], const char *folder, const char *name,
+                         struct hrt_error *error) {
     if (snprintf(path, PATH_MAX, "%s/%s", folder, name) < PATH_MAX) return true;
     return hrt_fail(error, "'%.200s...' is too long for a folder of checkpoints", folder);
 }
 
 // ---- files
 
-bool hrt_part_write(const char *folder, struct hrt_part *part, hrt_fill_fn *fill, void *context,
-                    struct hrt_error *error) {
+bool hrt_store_part_write(const char *folder, struct hrt_part *part, hrt_fill_fn *fill,
+                          void *context, struct hrt_error *error) {
     char path[PATH_MAX];
     const char *why;
-    if (!hrt_part_path(path, folder, part->name, error)) return false;
+    if (!hrt_store_part_path(path, folder, part->name, error)) return false;
     const int fd = hf_open_output(path, O_CREAT | O_TRUNC, &why);
     if (fd < 0) return hrt_fail(error, "cannot write '%s': %s", path, why);
     struct hrt_sink sink = {.file = fdopen(fd, "w")};
@@ -62,10 +62,11 @@ static bool check_open(FILE *file, const char *path, const struct hrt_part *part
                     path, crc, part->crc);
 }
 
-bool hrt_part_check(const char *folder, const struct hrt_part *part, struct hrt_error *error) {
+bool hrt_store_part_check(const char *folder, const struct hrt_part *part,
+                          struct hrt_error *error) {
     char path[PATH_MAX];
     const char *why;
-    if (!hrt_part_path(path, folder, part->name, error)) return false;
+    if (!hrt_store_part_path(path, folder, part->name, error)) return false;
     FILE *file = hf_input(path, false, &why);
     if (!file) return hrt_fail(error, "cannot open '%s': %s", path, why);
     const bool sound = check_open(file, path, part, error);
@@ -95,12 +96,14 @@ static bool fill_index(struct hrt_sink *sink, void *context) {
     json_object_set_new(context, "crc32", text_of_crc(crc));
     char *text = json_dumps(context, JSON_INDENT(1));
     if (!text) return errno = ENOMEM, false;
-    const bool written = hrt_sink_put(sink, text, strlen(text)) && hrt_sink_put(sink, "\n", 1);
+    const bool written =
+        hrt_params_sink_put(sink, text, strlen(text)) && hrt_params_sink_put(sink, "\n", 1);
     free(text);
     return written;
 }
 
-bool hrt_index_write(const char *folder, const struct hrt_index *index, struct hrt_error *error) {
+bool hrt_store_index_write(const char *folder, const struct hrt_index *index,
+                           struct hrt_error *error) {
     json_t *files = json_array();
     for (int i = 0; i < index->parts; i++) {
         const struct hrt_part *part = &index->part[i];
@@ -114,7 +117,7 @@ bool hrt_index_write(const char *folder, const struct hrt_index *index, struct h
     if (!object) return hrt_fail(error, "out of memory");
     struct hrt_part part;
     snprintf(part.name, sizeof part.name, "%s", index_name);
-    const bool written = hrt_part_write(folder, &part, fill_index, object, error);
+    const bool written = hrt_store_part_write(folder, &part, fill_index, object, error);
     json_decref(object);
     return written;
 }
@@ -168,12 +171,12 @@ static const char *read_object(json_t *object, struct hrt_index *index) {
     return read_parts(json_object_get(object, "files"), index) ? NULL : "its files are malformed";
 }
 
-bool hrt_index_read(const char *folder, struct hrt_index *index, struct hrt_error *error) {
+bool hrt_store_index_read(const char *folder, struct hrt_index *index, struct hrt_error *error) {
     char path[PATH_MAX];
     const char *why;
     json_error_t where;
     *index = (struct hrt_index){0};
-    if (!hrt_part_path(path, folder, index_name, error)) return false;
+    if (!hrt_store_part_path(path, folder, index_name, error)) return false;
     FILE *file = hf_input(path, false, &why);
     if (!file) return hrt_fail(error, "cannot open '%s': %s", path, why);
     json_t *object = json_loadf(file, JSON_REJECT_DUPLICATES, &where);
@@ -181,11 +184,11 @@ bool hrt_index_read(const char *folder, struct hrt_index *index, struct hrt_erro
     why = object ? read_object(object, index) : where.text;
     json_decref(object);
     if (!why) return true;
-    hrt_index_free(index);
+    hrt_store_index_free(index);
     return hrt_fail(error, "'%s' is damaged: %.200s", path, why);
 }
 
-void hrt_index_free(struct hrt_index *index) {
+void hrt_store_index_free(struct hrt_index *index) {
     free(index->part);
     *index = (struct hrt_index){0};
 }

@@ -29,21 +29,22 @@ struct hrt_index {
 };
 
 // "FOLDER/NAME". False: it is too long.
-bool hrt_part_path(char path[PATH_MAX], const char *folder, const char *name,
-                   struct hrt_error *error);
+bool hrt_store_part_path(char path[PATH_MAX], const char *folder, const char *name,
+                         struct hrt_error *error);
 
 // Creates the file `part->name` of the folder, lets `fill` write it, syncs it, and notes its size and checksum. `fill`
 // returns false with errno.
 typedef bool hrt_fill_fn(struct hrt_sink *sink, void *context);
-bool hrt_part_write(const char *folder, struct hrt_part *part, hrt_fill_fn *fill, void *context,
-                    struct hrt_error *error);
+bool hrt_store_part_write(const char *folder, struct hrt_part *part, hrt_fill_fn *fill,
+                          void *context, struct hrt_error *error);
 
 // Whether the file is as the index says: all of it is read.
-bool hrt_part_check(const char *folder, const struct hrt_part *part, struct hrt_error *error);
+bool hrt_store_part_check(const char *folder, const struct hrt_part *part, struct hrt_error *error);
 
 // Writes index.json; reads it, which the caller frees. Its contents are not trusted.
-bool hrt_index_write(const char *folder, const struct hrt_index *index, struct hrt_error *error);
-bool hrt_index_read(const char *folder, struct hrt_index *index, struct hrt_error *error);
-void hrt_index_free(struct hrt_index *index);
+bool hrt_store_index_write(const char *folder, const struct hrt_index *index,
+                           struct hrt_error *error);
+bool hrt_store_index_read(const char *folder, struct hrt_index *index, struct hrt_error *error);
+void hrt_store_index_free(struct hrt_index *index);
 
 #endif

@@ -26,13 +26,14 @@ struct hrt_saving {
 // Owners write their experts; the ranks share out the other tensors by the order of names.
 static bool is_mine(const struct hrt_saving *saving, const struct hrt_tensor *tensor, size_t at) {
     const struct hrt_placement *placement = saving->state->placement;
-    if (placement->owner && tensor->param->set >= 0) return hrt_tensor_is_here(placement, tensor);
+    if (placement->owner && tensor->param->set >= 0)
+        return hrt_params_tensor_is_here(placement, tensor);
     return (int64_t)at % saving->comm->size == saving->comm->rank;
 }
 
 static bool list_mine(const struct hrt_saving *saving, enum hrt_values values,
                       struct hrt_listing *listing, struct hrt_error *error) {
-    if (!hrt_listing_create(listing, saving->state->program, values, error)) return false;
+    if (!hrt_params_listing_create(listing, saving->state->program, values, error)) return false;
     size_t kept = 0;
     for (size_t i = 0; i < listing->entries; i++) {
         if (!is_mine(saving, &listing->entry[i].tensor, i)) continue;
@@ -73,7 +74,8 @@ static bool take_snapshot(struct hrt_saving *saving, struct hrt_error *error) {
     writer->snapshot = hrt_params_snapshot_create(writer->program, saving->to->copies);
     bool taken = writer->snapshot;
     for (int i = 0; taken && i < HRT_VALUE_FILES; i++) {
-        const struct hrt_buffer buffer = hrt_state_buffer(saving->state, hrt_value_files[i].values);
+        const struct hrt_buffer buffer =
+            hrt_params_state_buffer(saving->state, hrt_value_files[i].values);
         taken = add_values(&writer->file[i], writer->snapshot, &buffer);
     }
     if (!taken || !hrt_params_snapshot_seal(writer->snapshot))
@@ -85,7 +87,8 @@ static bool take_snapshot(struct hrt_saving *saving, struct hrt_error *error) {
 static bool fill_facts(struct hrt_sink *sink, void *context) {
     char *text = json_dumps(context, JSON_COMPACT | JSON_SORT_KEYS);
     if (!text) return errno = ENOMEM, false;
-    const bool written = hrt_sink_put(sink, text, strlen(text)) && hrt_sink_put(sink, "\n", 1);
+    const bool written =
+        hrt_params_sink_put(sink, text, strlen(text)) && hrt_params_sink_put(sink, "\n", 1);
     free(text);
     return written;
 }
@@ -94,13 +97,13 @@ static bool fill_facts(struct hrt_sink *sink, void *context) {
 static int64_t *collect(const struct hrt_saving *saving) {
     const int64_t ranks = saving->comm->size, each = 2 * HRT_VALUE_FILES;
     int64_t *all = calloc((size_t)(ranks * each), sizeof *all);
-    if (!all) hrt_comm_abort(saving->comm, HRT_EXIT_FAILED); // The others are in the sum.
+    if (!all) hrt_net_comm_abort(saving->comm, HRT_EXIT_FAILED); // The others are in the sum.
     for (int i = 0; i < HRT_VALUE_FILES; i++) {
         int64_t *own = all + saving->comm->rank * each + 2 * (int64_t)i;
         own[0] = saving->writer.file[i].part.bytes;
         own[1] = saving->writer.file[i].part.crc;
     }
-    hrt_comm_all_reduce(saving->comm, all, ranks * each, HRT_INT64);
+    hrt_net_comm_all_reduce(saving->comm, all, ranks * each, HRT_INT64);
     return all;
 }
 
@@ -119,8 +122,9 @@ static bool complete(const struct hrt_saving *saving, const int64_t *collected,
     snprintf(part[parts].name, sizeof part[parts].name, "%s", HRT_FACTS_FILE);
     const struct hrt_index index = {saving->step, ranks, part, parts + 1};
     const char *folder = saving->writer.folder;
-    const bool written = hrt_part_write(folder, &part[parts], fill_facts, saving->facts, error) &&
-                         hrt_index_write(folder, &index, error);
+    const bool written =
+        hrt_store_part_write(folder, &part[parts], fill_facts, saving->facts, error) &&
+        hrt_store_index_write(folder, &index, error);
     free(part);
     return written;
 }
@@ -147,7 +151,7 @@ static void destroy(struct hrt_saving *saving) {
     struct hrt_writer *writer = &saving->writer;
     if (saving->state->snapshot == writer->snapshot) saving->state->snapshot = NULL;
     hrt_params_snapshot_destroy(writer->snapshot);
-    for (int i = 0; i < HRT_VALUE_FILES; i++) hrt_listing_free(&writer->file[i].listing);
+    for (int i = 0; i < HRT_VALUE_FILES; i++) hrt_params_listing_free(&writer->file[i].listing);
     json_decref(saving->facts);
     free(saving);
 }
@@ -156,26 +160,27 @@ static bool begin(struct hrt_saving *saving, struct hrt_error *error) {
     const char *dir = saving->to->dir;
     struct hrt_comm *comm = saving->comm;
     make_whole(saving->state);
-    const bool begun = hrt_folder_of_partial(saving->writer.folder, dir, saving->step, error) &&
-                       (hrt_states_note(saving->facts, saving->state) ||
-                        hrt_fail(error, "cannot save: out of memory")) &&
-                       list_all(saving, error) && take_snapshot(saving, error) &&
-                       (comm->rank > 0 || hrt_folder_begin(dir, saving->step, error));
-    const bool all = hrt_ranks_agree(comm, begun, error);
-    if (all) hrt_writer_start(&saving->writer);
+    const bool begun =
+        hrt_store_folder_of_partial(saving->writer.folder, dir, saving->step, error) &&
+        (hrt_store_states_note(saving->facts, saving->state) ||
+         hrt_fail(error, "cannot save: out of memory")) &&
+        list_all(saving, error) && take_snapshot(saving, error) &&
+        (comm->rank > 0 || hrt_store_folder_begin(dir, saving->step, error));
+    const bool all = hrt_train_ranks_agree(comm, begun, error);
+    if (all) hrt_store_writer_start(&saving->writer);
     make_parts(saving->state);
     return all;
 }
 
-bool hrt_checkpoint_begin(struct hrt_saving **saving, const struct hrt_checkpoints *checkpoints,
-                          struct hrt_state *state, int64_t step, json_t *facts,
-                          struct hrt_error *error) {
+bool hrt_store_checkpoint_begin(struct hrt_saving **saving,
+                                const struct hrt_checkpoints *checkpoints, struct hrt_state *state,
+                                int64_t step, json_t *facts, struct hrt_error *error) {
     struct hrt_comm self;
     struct hrt_saving *own = calloc(1, sizeof *own);
-    hrt_comm_open_self(&self);
+    hrt_net_comm_open_self(&self);
     *saving = own;
-    if (!hrt_ranks_agree(state->comm ? state->comm : &self, own || hrt_fail(error, "out of memory"),
-                         error)) {
+    if (!hrt_train_ranks_agree(state->comm ? state->comm : &self,
+                               own || hrt_fail(error, "out of memory"), error)) {
         free(own);
         return *saving = NULL, false;
     }
@@ -186,40 +191,41 @@ bool hrt_checkpoint_begin(struct hrt_saving **saving, const struct hrt_checkpoin
     own->facts = json_incref(facts);
     own->comm = state->comm ? state->comm : &own->self;
     if (begin(own, error)) return true;
-    if (own->comm->rank == 0) hrt_folder_drop(checkpoints->dir, step);
+    if (own->comm->rank == 0) hrt_store_folder_drop(checkpoints->dir, step);
     destroy(own);
     return *saving = NULL, false;
 }
 
-bool hrt_checkpoint_is_written(const struct hrt_saving *saving) {
-    return hrt_writer_has_ended(&saving->writer);
+bool hrt_store_checkpoint_is_written(const struct hrt_saving *saving) {
+    return hrt_store_writer_has_ended(&saving->writer);
 }
 
 static bool make_visible(struct hrt_saving *saving, struct hrt_error *error) {
     const struct hrt_checkpoints *to = saving->to;
-    if (!hrt_ranks_agree(saving->comm, hrt_writer_finish(&saving->writer, error), error))
+    if (!hrt_train_ranks_agree(saving->comm, hrt_store_writer_finish(&saving->writer, error),
+                               error))
         return false;
     int64_t *collected = collect(saving);
-    const bool done =
-        saving->comm->rank > 0 ||
-        (complete(saving, collected, error) && hrt_folder_publish(to->dir, saving->step, error) &&
-         hrt_folder_prune(to->dir, to->keep, to->keep_every, error));
+    const bool done = saving->comm->rank > 0 ||
+                      (complete(saving, collected, error) &&
+                       hrt_store_folder_publish(to->dir, saving->step, error) &&
+                       hrt_store_folder_prune(to->dir, to->keep, to->keep_every, error));
     free(collected);
-    return hrt_ranks_agree(saving->comm, done, error);
+    return hrt_train_ranks_agree(saving->comm, done, error);
 }
 
-bool hrt_checkpoint_finish(struct hrt_saving *saving, struct hrt_error *error) {
+bool hrt_store_checkpoint_finish(struct hrt_saving *saving, struct hrt_error *error) {
     const bool saved = make_visible(saving, error);
-    if (!saved && saving->comm->rank == 0) hrt_folder_drop(saving->to->dir, saving->step);
+    if (!saved && saving->comm->rank == 0) hrt_store_folder_drop(saving->to->dir, saving->step);
     destroy(saving);
     return saved;
 }
 
-void hrt_checkpoint_abandon(struct hrt_saving *saving) {
+void hrt_store_checkpoint_abandon(struct hrt_saving *saving) {
     struct hrt_error ignored;
     if (!saving) return;
-    hrt_writer_stop(&saving->writer);
-    hrt_writer_finish(&saving->writer, &ignored);
-    if (saving->comm->rank == 0) hrt_folder_drop(saving->to->dir, saving->step);
+    hrt_store_writer_stop(&saving->writer);
+    hrt_store_writer_finish(&saving->writer, &ignored);
+    if (saving->comm->rank == 0) hrt_store_folder_drop(saving->to->dir, saving->step);
     destroy(saving);
 }

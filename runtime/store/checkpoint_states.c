@@ -11,7 +11,7 @@ static bool is_muons(const struct hrt_state *state, const struct hrt_param *para
     return state->training == HRT_BY_MUON && param->muon;
 }
 
-bool hrt_states_note(json_t *facts, const struct hrt_state *state) {
+bool hrt_store_states_note(json_t *facts, const struct hrt_state *state) {
     json_t *muon = json_array();
     for (int i = 0; i < state->program->params; i++) {
         const struct hrt_param *param = &state->program->param[i];
@@ -24,8 +24,8 @@ bool hrt_states_note(json_t *facts, const struct hrt_state *state) {
     return muon && json_object_set_new(facts, "muon", muon) == 0;
 }
 
-bool hrt_states_read(struct hrt_states *states, const json_t *facts, const struct hrt_state *state,
-                     struct hrt_error *error) {
+bool hrt_store_states_read(struct hrt_states *states, const json_t *facts,
+                           const struct hrt_state *state, struct hrt_error *error) {
     const json_t *settings = json_object_get(facts, "settings");
     const char *optimizer = json_string_value(json_object_get(settings, "train.optimizer"));
     *states = (struct hrt_states){state, json_object_get(facts, "muon")};
@@ -57,7 +57,7 @@ static bool was_muons(const struct hrt_states *states, const struct hrt_param *p
     return false;
 }
 
-bool hrt_states_fit(const void *context, const struct hrt_tensor *tensor) {
+bool hrt_store_states_fit(const void *context, const struct hrt_tensor *tensor) {
     const struct hrt_states *states = context;
     return was_muons(states, tensor->param, tensor->layer) ==
            is_muons(states->state, tensor->param);
@@ -67,11 +67,12 @@ bool hrt_states_fit(const void *context, const struct hrt_tensor *tensor) {
 static int64_t count_others(const struct hrt_states *states, const struct hrt_param *param) {
     int64_t others = 0;
     for (int64_t layer = 0; layer < param->layers && param->trainable; layer++)
-        others += !hrt_states_fit(states, &(struct hrt_tensor){.param = param, .layer = layer});
+        others +=
+            !hrt_store_states_fit(states, &(struct hrt_tensor){.param = param, .layer = layer});
     return others;
 }
 
-void hrt_states_warn(const struct hrt_states *states, const char *folder) {
+void hrt_store_states_warn(const struct hrt_states *states, const char *folder) {
     const struct hrt_state *state = states->state;
     const struct hrt_param *first = NULL;
     int64_t others = 0;

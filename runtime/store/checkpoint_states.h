@@ -16,7 +16,7 @@
 struct json_t;
 
 // Notes in the facts whose the states are. False: out of memory.
-bool hrt_states_note(struct json_t *facts, const struct hrt_state *state);
+bool hrt_store_states_note(struct json_t *facts, const struct hrt_state *state);
 
 struct hrt_states {
     const struct hrt_state *state; // Borrowed, as the list is.
@@ -25,13 +25,13 @@ struct hrt_states {
 
 // The optimizer of the states in the checkpoint of these facts. False: it is of a version that does not tell Muon's
 // from AdamW's.
-bool hrt_states_read(struct hrt_states *states, const struct json_t *facts,
-                     const struct hrt_state *state, struct hrt_error *error);
+bool hrt_store_states_read(struct hrt_states *states, const struct json_t *facts,
+                           const struct hrt_state *state, struct hrt_error *error);
 
 // Whether the states of a tensor are those of the optimizer that it has here. `states`: a struct hrt_states.
-bool hrt_states_fit(const void *states, const struct hrt_tensor *tensor);
+bool hrt_store_states_fit(const void *states, const struct hrt_tensor *tensor);
 
 // Warns of those that do not, which begin anew, in one sentence that names `folder`.
-void hrt_states_warn(const struct hrt_states *states, const char *folder);
+void hrt_store_states_warn(const struct hrt_states *states, const char *folder);
 
 #endif

@@ -13,7 +13,7 @@ enum { BLOCK = 1 << 18, PUSH = 8 << 20 }; // Bytes.
 // waits for it.
 static bool put(struct hrt_sink *sink, const void *block, size_t bytes) {
     const int64_t before = sink->bytes / PUSH;
-    if (!hrt_sink_put(sink, block, bytes)) return false;
+    if (!hrt_params_sink_put(sink, block, bytes)) return false;
     if (sink->bytes / PUSH > before)
         sync_file_range(fileno(sink->file), before * PUSH, PUSH, SYNC_FILE_RANGE_WRITE);
     return true;
@@ -21,7 +21,7 @@ static bool put(struct hrt_sink *sink, const void *block, size_t bytes) {
 
 static bool write_slice(struct hrt_writer *writer, struct hrt_sink *sink, size_t number,
                         void *block) {
-    const int64_t element = hrt_element_bytes(writer->program->precision);
+    const int64_t element = hrt_params_element_bytes(writer->program->precision);
     int64_t first, left;
     hrt_params_snapshot_slice(writer->snapshot, number, &first, &left);
     for (int64_t count; left > 0; first += count, left -= count) {
@@ -38,7 +38,7 @@ static bool fill(struct hrt_sink *sink, void *context) {
     const struct hrt_written *file = context;
     void *block = malloc(BLOCK);
     bool written =
-        block && hrt_safetensors_begin_listing(sink, file->writer->program, &file->listing);
+        block && hrt_params_safetensors_begin_listing(sink, file->writer->program, &file->listing);
     for (size_t i = 0; written && i < file->slices; i++)
         written = write_slice(file->writer, sink, file->first + i, block);
     const int reason = block ? errno : ENOMEM;
@@ -56,12 +56,13 @@ static void end(struct hrt_written *file) {
 
 static void *write_file(void *context) {
     struct hrt_written *file = context;
-    file->written = hrt_part_write(file->writer->folder, &file->part, fill, file, &file->error);
+    file->written =
+        hrt_store_part_write(file->writer->folder, &file->part, fill, file, &file->error);
     end(file);
     return NULL;
 }
 
-void hrt_writer_start(struct hrt_writer *writer) {
+void hrt_store_writer_start(struct hrt_writer *writer) {
     sigset_t all, before;
     sigfillset(&all); // Signals are the main thread's.
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -78,11 +79,11 @@ void hrt_writer_start(struct hrt_writer *writer) {
     hrt_params_snapshot_bring(writer->snapshot, false);
 }
 
-bool hrt_writer_has_ended(const struct hrt_writer *writer) {
+bool hrt_store_writer_has_ended(const struct hrt_writer *writer) {
     return atomic_load(&writer->ended) == HRT_VALUE_FILES;
 }
 
-bool hrt_writer_finish(struct hrt_writer *writer, struct hrt_error *error) {
+bool hrt_store_writer_finish(struct hrt_writer *writer, struct hrt_error *error) {
     bool written = true;
     hrt_params_snapshot_bring(writer->snapshot, true);
     for (int i = 0; i < HRT_VALUE_FILES; i++) {
@@ -95,6 +96,6 @@ bool hrt_writer_finish(struct hrt_writer *writer, struct hrt_error *error) {
     return written;
 }
 
-void hrt_writer_stop(struct hrt_writer *writer) {
+void hrt_store_writer_stop(struct hrt_writer *writer) {
     hrt_params_snapshot_stop(writer->snapshot);
 }

@@ -35,16 +35,16 @@ struct hrt_writer {
 };
 
 // Begins. Brings as many slices of a device as the copies have room for; the others come before
-// values change, and in hrt_writer_finish.
-void hrt_writer_start(struct hrt_writer *writer);
+// values change, and in hrt_store_writer_finish.
+void hrt_store_writer_start(struct hrt_writer *writer);
 
 // Returns when the files are written and synced, or cannot be; false: the error says why.
-bool hrt_writer_finish(struct hrt_writer *writer, struct hrt_error *error);
+bool hrt_store_writer_finish(struct hrt_writer *writer, struct hrt_error *error);
 
 // Whether nothing more is to be waited for. Any thread may call it.
-bool hrt_writer_has_ended(const struct hrt_writer *writer);
+bool hrt_store_writer_has_ended(const struct hrt_writer *writer);
 
 // Soon ends it; the files are then of no use.
-void hrt_writer_stop(struct hrt_writer *writer);
+void hrt_store_writer_stop(struct hrt_writer *writer);
 
 #endif

@@ -70,19 +70,19 @@ static struct piece *add(struct exporting *exporting, const struct hrt_tensor *t
                          const struct hrt_hf_rule *rule) {
     struct piece *piece = &exporting->piece[exporting->pieces++];
     *piece = (struct piece){.tensor = *tensor, .rule = rule};
-    hrt_hf_name(exporting->program, tensor, layout_of(piece)->name, piece->name);
-    piece->view = hrt_hf_view_of(exporting->program, tensor, layout_of(piece));
+    hrt_store_hf_name(exporting->program, tensor, layout_of(piece)->name, piece->name);
+    piece->view = hrt_store_hf_view_of(exporting->program, tensor, layout_of(piece));
     return piece;
 }
 
 static bool add_all(struct exporting *exporting, const struct hrt_hf_family *family) {
     struct hrt_tensor tensor = {0};
-    while (hrt_tensor_next(exporting->program, &tensor)) {
-        if (!hrt_is_stored(tensor.param, HRT_PARAMETERS)) continue;
-        const struct hrt_hf_rule *rule = hrt_hf_rule_of(family, tensor.param->path);
+    while (hrt_params_tensor_next(exporting->program, &tensor)) {
+        if (!hrt_params_is_stored(tensor.param, HRT_PARAMETERS)) continue;
+        const struct hrt_hf_rule *rule = hrt_store_hf_rule_of(family, tensor.param->path);
         if (!rule) {
             char path[HRT_PATH_MAX];
-            hrt_tensor_path(&tensor, path);
+            hrt_params_tensor_path(&tensor, path);
             return hrt_fail(exporting->error, "parameter '%s' has no name in family %s", path,
                             family->name);
         }
@@ -106,7 +106,7 @@ static bool group(struct exporting *exporting) {
         int64_t left = size_of(piece);
         *entry = (struct entry){.piece = piece};
         for (; piece < end && strcmp(piece->name, entry->piece->name) == 0; piece++) {
-            left -= hrt_param_size(piece->tensor.param);
+            left -= hrt_params_size(piece->tensor.param);
             entry->pieces++;
         }
         if (left != 0)
@@ -119,7 +119,7 @@ static bool group(struct exporting *exporting) {
 
 // The same on all ranks.
 static bool list(struct exporting *exporting) {
-    const struct hrt_hf_family *family = hrt_hf_family_of(exporting->program);
+    const struct hrt_hf_family *family = hrt_store_hf_family_of(exporting->program);
     struct hrt_tensor tensor = {0};
     struct hrt_hf_copy copy = {0};
     size_t room = 1;
@@ -127,14 +127,14 @@ static bool list(struct exporting *exporting) {
         return hrt_fail(exporting->error,
                         "this program knows no names of Hugging Face's: add names "
                         "hf { family = ... } to its model");
-    while (hrt_tensor_next(exporting->program, &tensor)) room++;
-    while (hrt_hf_next_copy(family, exporting->program, &copy)) room++;
+    while (hrt_params_tensor_next(exporting->program, &tensor)) room++;
+    while (hrt_store_hf_next_copy(family, exporting->program, &copy)) room++;
     exporting->piece = calloc(room, sizeof *exporting->piece);
     exporting->entry = calloc(room, sizeof *exporting->entry);
     if (!exporting->piece || !exporting->entry) return hrt_fail(exporting->error, "out of memory");
     if (!add_all(exporting, family)) return false;
     copy = (struct hrt_hf_copy){0};
-    while (hrt_hf_next_copy(family, exporting->program, &copy))
+    while (hrt_store_hf_next_copy(family, exporting->program, &copy))
         add(exporting, &copy.tensor, copy.rule)->copy = true;
     qsort(exporting->piece, exporting->pieces, sizeof *exporting->piece, by_name);
     return group(exporting);
@@ -144,7 +144,7 @@ static bool list(struct exporting *exporting) {
 static bool is_left_out(const struct exporting *exporting, const struct piece *piece) {
     struct hrt_safetensors *file;
     const struct hrt_hf_folder *like = &exporting->like.folder;
-    return piece->copy && like->where && !hrt_hf_find(like, piece->name, &file);
+    return piece->copy && like->where && !hrt_store_hf_find(like, piece->name, &file);
 }
 
 // Chooses types, and a shard for each tensor. Tensors that are left out lose their entry.
@@ -156,10 +156,10 @@ static bool share_out(struct exporting *exporting) {
         struct entry entry = exporting->entry[i];
         const struct piece *piece = entry.piece;
         if (is_left_out(exporting, piece)) continue;
-        if (!hrt_hf_like_type(&exporting->like, exporting->program, &piece->tensor, piece->rule,
-                              &piece->view, &entry.type, exporting->error))
+        if (!hrt_store_hf_like_type(&exporting->like, exporting->program, &piece->tensor,
+                                    piece->rule, &piece->view, &entry.type, exporting->error))
             return false;
-        entry.bytes = size_of(piece) * (int64_t)hrt_hf_type_bytes(entry.type);
+        entry.bytes = size_of(piece) * (int64_t)hrt_params_hf_type_bytes(entry.type);
         if (bytes > 0 && bytes + entry.bytes > exporting->export->shard_bytes) {
             exporting->shards++;
             bytes = 0;
@@ -175,14 +175,15 @@ static bool share_out(struct exporting *exporting) {
 // ---- tensors
 
 static bool next_slice(struct exporting *exporting) {
-    return hrt_gather_next(&exporting->gather);
+    return hrt_params_gather_next(&exporting->gather);
 }
 
 // Begins the next piece: by columns where the file's rows are our columns. All ranks do.
 static void begin_next(struct exporting *exporting) {
     const struct piece *piece = &exporting->piece[exporting->brought++];
     const bool turned = piece->view.place.turned && layout_of(piece)->parts <= 1;
-    hrt_gather_tensor(&exporting->gather, &piece->tensor, turned ? piece->view.place.rows : 0);
+    hrt_params_gather_tensor(&exporting->gather, &piece->tensor,
+                             turned ? piece->view.place.rows : 0);
 }
 
 // Begins a piece, and drops the pieces before it.
@@ -200,12 +201,12 @@ static void read_some(const struct exporting *exporting, int64_t first, int64_t 
     double elements[BLOCK]; // Or of a smaller type.
     hrt_params_slice_read(exporting->program, &exporting->gather.slice, first, count, elements);
     for (int64_t i = 0; i < count; i++)
-        values[i * step] = hrt_element(elements, exporting->program->precision, i);
+        values[i * step] = hrt_params_element(elements, exporting->program->precision, i);
 }
 
 static bool put(struct hrt_sink *sink, enum hrt_hf_type type, double *values, int64_t count) {
-    hrt_hf_encode(type, values, count, values);
-    return hrt_sink_put(sink, values, (size_t)count * hrt_hf_type_bytes(type));
+    hrt_params_hf_encode(type, values, count, values);
+    return hrt_params_sink_put(sink, values, (size_t)count * hrt_params_hf_type_bytes(type));
 }
 
 // Some rows of the file's matrix, which are columns of ours, at a time; `strip` has room for STRIP of them.
@@ -257,14 +258,14 @@ static void place(const struct exporting *exporting, enum hrt_hf_type type,
     const struct hrt_slice *slice = &exporting->gather.slice;
     const struct hrt_place *place = &piece->view.place;
     const int64_t begin = place->first % piece->view.slab;
-    const size_t bytes = hrt_hf_type_bytes(type);
+    const size_t bytes = hrt_params_hf_type_bytes(type);
     double block[BLOCK];
     for (int64_t at = 0; at < slice->run; at++) {
         const int64_t i = slice->first + at, left = slice->run - at;
         if (at % BLOCK == 0) {
             const int64_t count = left < BLOCK ? left : BLOCK;
             read_some(exporting, i, count, block, 1);
-            hrt_hf_encode(type, block, count, block);
+            hrt_params_hf_encode(type, block, count, block);
         }
         const int64_t row = place->turned ? i % place->rows : i / place->columns;
         const int64_t column = place->turned ? i / place->rows : i % place->columns;
@@ -276,14 +277,14 @@ static void place(const struct exporting *exporting, enum hrt_hf_type type,
 // Parts that lie in one tensor are put together in memory.
 static bool put_parts(struct exporting *exporting, struct hrt_sink *sink, enum hrt_hf_type type,
                       const struct piece *piece, int parts) {
-    const size_t bytes = (size_t)piece->view.slab * hrt_hf_type_bytes(type);
+    const size_t bytes = (size_t)piece->view.slab * hrt_params_hf_type_bytes(type);
     char *slab = malloc(bytes + 1);
     if (!slab) return false;
     for (int i = 0; i < parts; i++) {
         begin_piece(exporting, &piece[i]);
         while (next_slice(exporting)) place(exporting, type, &piece[i], slab);
     }
-    const bool written = hrt_sink_put(sink, slab, bytes);
+    const bool written = hrt_params_sink_put(sink, slab, bytes);
     const int reason = errno;
     free(slab);
     errno = reason;
@@ -311,12 +312,12 @@ static bool put_header(const struct exporting *exporting, struct hrt_sink *sink)
     for (size_t i = 0; written && i < exporting->entries; i++) {
         const struct entry *entry = &exporting->entry[i];
         if (entry->shard != exporting->shard) continue;
-        written = hrt_safetensors_declare(header, entry->piece->name, hrt_hf_type_name(entry->type),
-                                          entry->piece->view.shape, entry->piece->view.rank,
-                                          entry->bytes, &offset);
+        written = hrt_params_safetensors_declare(
+            header, entry->piece->name, hrt_params_hf_type_name(entry->type),
+            entry->piece->view.shape, entry->piece->view.rank, entry->bytes, &offset);
     }
     if (!written) errno = ENOMEM;
-    written = written && hrt_safetensors_begin(sink, header);
+    written = written && hrt_params_safetensors_begin(sink, header);
     json_decref(header);
     return written;
 }
@@ -353,7 +354,7 @@ static bool fill_index(struct hrt_sink *sink, void *context) {
     char *text = index ? json_dumps(index, JSON_INDENT(2)) : NULL;
     json_decref(index);
     if (!text) errno = ENOMEM;
-    const bool written = text && hrt_sink_put(sink, text, strlen(text));
+    const bool written = text && hrt_params_sink_put(sink, text, strlen(text));
     free(text);
     return written;
 }
@@ -362,15 +363,16 @@ static bool fill_index(struct hrt_sink *sink, void *context) {
 static bool write_files(struct exporting *exporting) {
     struct hrt_part part = {.name = "model.safetensors.index.json"};
     if (exporting->shards > 1 &&
-        !hrt_part_write(exporting->folder, &part, fill_index, exporting, exporting->error))
+        !hrt_store_part_write(exporting->folder, &part, fill_index, exporting, exporting->error))
         return false;
-    const struct hrt_hf_family *family = hrt_hf_family_of(exporting->program);
-    if (!hrt_hf_like_copy(&exporting->like, hrt_hf_predicts(family, exporting->program),
-                          exporting->folder, exporting->error))
+    const struct hrt_hf_family *family = hrt_store_hf_family_of(exporting->program);
+    if (!hrt_store_hf_like_copy(&exporting->like, hrt_store_hf_predicts(family, exporting->program),
+                                exporting->folder, exporting->error))
         return false;
     for (; exporting->shard < exporting->shards; exporting->shard++) {
         name_shard(exporting, exporting->shard, part.name);
-        if (!hrt_part_write(exporting->folder, &part, fill_shard, exporting, exporting->error))
+        if (!hrt_store_part_write(exporting->folder, &part, fill_shard, exporting,
+                                  exporting->error))
             return false;
     }
     return true;
@@ -394,7 +396,7 @@ static bool begin(struct exporting *exporting) {
     if (snprintf(exporting->folder, PATH_MAX, "%.*s.hecate-partial", (int)length, export->to) >=
         PATH_MAX)
         return hrt_fail(exporting->error, "'%.200s...' is too long for a folder", export->to);
-    if (!hrt_hf_like_open(&exporting->like, export->like, exporting->error) ||
+    if (!hrt_store_hf_like_open(&exporting->like, export->like, exporting->error) ||
         !share_out(exporting))
         return false;
     if (!hf_remove_folder(exporting->folder) || mkdir(exporting->folder, 0777) != 0)
@@ -422,7 +424,7 @@ static bool publish(struct exporting *exporting) {
 }
 
 static bool write_all(struct exporting *exporting) {
-    const bool sends = hrt_gather_sends(&exporting->gather);
+    const bool sends = hrt_params_gather_sends(&exporting->gather);
     bool written = sends || write_files(exporting);
     while (next_slice(exporting)) continue;
     while (exporting->brought < exporting->pieces) {
@@ -434,8 +436,8 @@ static bool write_all(struct exporting *exporting) {
     return written;
 }
 
-bool hrt_hf_write(const struct hrt_hf_export *export, const struct hrt_buffer *params,
-                  struct hrt_comm *comm, struct hrt_error *error) {
+bool hrt_store_hf_write(const struct hrt_hf_export *export, const struct hrt_buffer *params,
+                        struct hrt_comm *comm, struct hrt_error *error) {
     const struct hrt_placement *placement = params->placement;
     struct exporting exporting = {.export = export,
                                   .program = placement->program,
@@ -443,14 +445,14 @@ bool hrt_hf_write(const struct hrt_hf_export *export, const struct hrt_buffer *p
                                   .error = error};
     const bool alone = comm->rank > 0 && !placement->owner; // Rank 0 has everything.
     if (placement->owner) exporting.gather.comm = comm;
-    const bool begun = alone || (hrt_gather_open(&exporting.gather, error) && list(&exporting) &&
-                                 (comm->rank > 0 || begin(&exporting)));
-    const bool all = hrt_ranks_agree(comm, begun, error);
+    const bool begun = alone || (hrt_params_gather_open(&exporting.gather, error) &&
+                                 list(&exporting) && (comm->rank > 0 || begin(&exporting)));
+    const bool all = hrt_train_ranks_agree(comm, begun, error);
     const bool written = all && (alone || write_all(&exporting));
     if (begun && !all && comm->rank == 0) hf_remove_folder(exporting.folder);
-    hrt_gather_close(&exporting.gather);
-    hrt_hf_like_close(&exporting.like);
+    hrt_params_gather_close(&exporting.gather);
+    hrt_store_hf_like_close(&exporting.like);
     free(exporting.piece);
     free(exporting.entry);
-    return all && hrt_ranks_agree(comm, written, error);
+    return all && hrt_train_ranks_agree(comm, written, error);
 }

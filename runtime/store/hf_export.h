@@ -20,7 +20,7 @@ struct hrt_hf_export {
 // that it has in `like`, bf16 for one of 8 bits; where `like` has no weights, the one that config.json says, by default
 // bf16. The folder gets its name when all of it is durable; a failure leaves nothing behind. Collective, and all ranks
 // agree on the result.
-bool hrt_hf_write(const struct hrt_hf_export *export, const struct hrt_buffer *params,
-                  struct hrt_comm *comm, struct hrt_error *error);
+bool hrt_store_hf_write(const struct hrt_hf_export *export, const struct hrt_buffer *params,
+                        struct hrt_comm *comm, struct hrt_error *error);
 
 #endif

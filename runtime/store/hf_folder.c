@@ -17,15 +17,15 @@ static bool holds(const char *folder, const char *name) {
     char path[PATH_MAX];
     struct stat about;
     struct hrt_error ignored;
-    return hrt_part_path(path, folder, name, &ignored) && stat(path, &about) == 0;
+    return hrt_store_part_path(path, folder, name, &ignored) && stat(path, &about) == 0;
 }
 
-bool hrt_hf_has_weights(const char *path) {
+bool hrt_store_hf_has_weights(const char *path) {
     return holds(path, index_name) || holds(path, one_name);
 }
 
-bool hrt_hf_is_folder(const char *path) {
-    return hrt_hf_has_weights(path) || holds(path, "config.json");
+bool hrt_store_hf_is_folder(const char *path) {
+    return hrt_store_hf_has_weights(path) || holds(path, "config.json");
 }
 
 // Makes room for one more file and its name.
@@ -42,15 +42,17 @@ static bool make_room(struct hrt_hf_folder *folder) {
 static int open_file(struct hrt_hf_folder *folder, const char *name) {
     const int number = folder->files;
     char path[PATH_MAX];
-    if (!hrt_part_path(path, folder->path, name, folder->error) || !make_room(folder)) return -1;
+    if (!hrt_store_part_path(path, folder->path, name, folder->error) || !make_room(folder))
+        return -1;
     folder->name[number] = strdup(path);
     if (!folder->name[number]) {
         hrt_fail(folder->error, "out of memory");
         return -1;
     }
     folder->files++;
-    return hrt_safetensors_open(&folder->file[number], folder->name[number], folder->error) ? number
-                                                                                            : -1;
+    return hrt_params_safetensors_open(&folder->file[number], folder->name[number], folder->error)
+               ? number
+               : -1;
 }
 
 static bool add_one_file(struct hrt_hf_folder *folder) {
@@ -70,7 +72,7 @@ static bool refuse(const struct hrt_hf_folder *folder, const char *why) {
 // The index as JSON, or NULL.
 static json_t *read_index(const struct hrt_hf_folder *folder) {
     char path[PATH_MAX];
-    if (!hrt_part_path(path, folder->path, index_name, folder->error)) return NULL;
+    if (!hrt_store_part_path(path, folder->path, index_name, folder->error)) return NULL;
     return hrt_base_json_read(path, folder->error);
 }
 
@@ -83,7 +85,7 @@ static bool add_tensor(struct hrt_hf_folder *folder, json_t *numbers, const char
     int number = known ? (int)json_integer_value(known) : open_file(folder, file);
     if (number < 0) return false;
     if (!known) json_object_set_new(numbers, file, json_integer(number));
-    if (!hrt_safetensors_find(&folder->file[number], tensor))
+    if (!hrt_params_safetensors_find(&folder->file[number], tensor))
         return hrt_fail(folder->error,
                         "'%s/%s' says that '%.100s' has tensor '%.300s', but it has not",
                         folder->path, index_name, file, tensor);
@@ -146,7 +148,7 @@ static void narrow(struct hrt_hf_folder *folder) {
     folder->where = inside;
     folder->passed = all - json_object_size(inside);
     for (int i = 0; i < folder->files; i++)
-        hrt_safetensors_narrow(&folder->file[i], HRT_HF_TEXT_MODEL);
+        hrt_params_safetensors_narrow(&folder->file[i], HRT_HF_TEXT_MODEL);
 }
 
 static bool open_files(struct hrt_hf_folder *folder) {
@@ -163,7 +165,8 @@ static bool open_files(struct hrt_hf_folder *folder) {
     return sound;
 }
 
-bool hrt_hf_folder_open(struct hrt_hf_folder *folder, const char *path, struct hrt_error *error) {
+bool hrt_store_hf_folder_open(struct hrt_hf_folder *folder, const char *path,
+                              struct hrt_error *error) {
     *folder = (struct hrt_hf_folder){.path = path, .where = json_object(), .error = error};
     if (!open_files(folder)) return false;
     narrow(folder);
@@ -171,9 +174,9 @@ bool hrt_hf_folder_open(struct hrt_hf_folder *folder, const char *path, struct h
     return true;
 }
 
-void hrt_hf_folder_close(struct hrt_hf_folder *folder) {
+void hrt_store_hf_folder_close(struct hrt_hf_folder *folder) {
     for (int i = 0; i < folder->files; i++) {
-        hrt_safetensors_close(&folder->file[i]);
+        hrt_params_safetensors_close(&folder->file[i]);
         free(folder->name[i]);
     }
     free(folder->file);
@@ -182,17 +185,17 @@ void hrt_hf_folder_close(struct hrt_hf_folder *folder) {
     *folder = (struct hrt_hf_folder){0};
 }
 
-const struct hrt_stored *hrt_hf_find(const struct hrt_hf_folder *folder, const char *name,
-                                     struct hrt_safetensors **file) {
+const struct hrt_stored *hrt_store_hf_find(const struct hrt_hf_folder *folder, const char *name,
+                                           struct hrt_safetensors **file) {
     if (folder->bare && strncmp(name, HRT_HF_BODY, strlen(HRT_HF_BODY)) == 0)
         name += strlen(HRT_HF_BODY);
     const json_t *number = folder->where ? json_object_get(folder->where, name) : NULL;
     if (!number) return NULL;
     *file = &folder->file[json_integer_value(number)];
-    return hrt_safetensors_find(*file, name);
+    return hrt_params_safetensors_find(*file, name);
 }
 
-bool hrt_hf_has_shape(const struct hrt_stored *entry, const int64_t *shape, int rank) {
+bool hrt_store_hf_has_shape(const struct hrt_stored *entry, const int64_t *shape, int rank) {
     if (json_array_size(entry->shape) != (size_t)rank) return false;
     for (int i = 0; i < rank; i++) {
         if (json_integer_value(json_array_get(entry->shape, (size_t)i)) != shape[i]) return false;
@@ -207,14 +210,16 @@ static bool same_bytes(struct hrt_safetensors *file[2], const struct hrt_stored 
     for (int64_t first = 0; *same && first < bytes; first += BLOCK) {
         const size_t count = (size_t)(bytes - first < BLOCK ? bytes - first : BLOCK);
         for (int i = 0; i < 2; i++) {
-            if (!hrt_safetensors_bytes(file[i], entry[i], first, count, block[i])) return false;
+            if (!hrt_params_safetensors_bytes(file[i], entry[i], first, count, block[i]))
+                return false;
         }
         *same = memcmp(block[0], block[1], count) == 0;
     }
     return true;
 }
 
-bool hrt_hf_same(struct hrt_safetensors *file[2], const struct hrt_stored *entry[2], bool *same) {
+bool hrt_store_hf_same(struct hrt_safetensors *file[2], const struct hrt_stored *entry[2],
+                       bool *same) {
     *same = entry[0] && entry[1] && entry[0]->dtype == entry[1]->dtype &&
             json_equal(entry[0]->shape, entry[1]->shape);
     return !*same || same_bytes(file, entry, same);

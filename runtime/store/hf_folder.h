@@ -30,27 +30,29 @@ struct hrt_hf_folder {
 };
 
 // Whether `path` is such a folder, by its content: weights under their names, or config.json.
-bool hrt_hf_is_folder(const char *path);
+bool hrt_store_hf_is_folder(const char *path);
 
 // Whether it holds weights.
-bool hrt_hf_has_weights(const char *path);
+bool hrt_store_hf_has_weights(const char *path);
 
 // Opens all files and reads their headers. Tensors of the index must lie where it says; other tensors beside them do
 // not count. Close it in either case. False: `error` names the fault and its file, later ones too.
-bool hrt_hf_folder_open(struct hrt_hf_folder *folder, const char *path, struct hrt_error *error);
+bool hrt_store_hf_folder_open(struct hrt_hf_folder *folder, const char *path,
+                              struct hrt_error *error);
 
 // Also of a zeroed one.
-void hrt_hf_folder_close(struct hrt_hf_folder *folder);
+void hrt_store_hf_folder_close(struct hrt_hf_folder *folder);
 
 // Whether a tensor has this shape.
-bool hrt_hf_has_shape(const struct hrt_stored *entry, const int64_t *shape, int rank);
+bool hrt_store_hf_has_shape(const struct hrt_stored *entry, const int64_t *shape, int rank);
 
 // Whether two tensors are of one type and shape, and the same bytes; where one of them is NULL, not. False: they cannot
 // be read.
-bool hrt_hf_same(struct hrt_safetensors *file[2], const struct hrt_stored *entry[2], bool *same);
+bool hrt_store_hf_same(struct hrt_safetensors *file[2], const struct hrt_stored *entry[2],
+                       bool *same);
 
 // The tensor of that name, and the file that it lies in; NULL: there is none.
-const struct hrt_stored *hrt_hf_find(const struct hrt_hf_folder *folder, const char *name,
-                                     struct hrt_safetensors **file);
+const struct hrt_stored *hrt_store_hf_find(const struct hrt_hf_folder *folder, const char *name,
+                                           struct hrt_safetensors **file);
 
 #endif

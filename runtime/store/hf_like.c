@@ -18,46 +18,46 @@ static const char config_name[] = "config.json";
 
 static bool read_config(struct hrt_hf_like *like, struct hrt_error *error) {
     char path[PATH_MAX];
-    if (!hrt_part_path(path, like->path, config_name, error)) return false;
+    if (!hrt_store_part_path(path, like->path, config_name, error)) return false;
     like->config = hrt_base_json_read(path, error);
     if (!like->config) return false;
     return json_is_object(like->config) || hrt_fail(error, "'%s' is not an object of JSON", path);
 }
 
-bool hrt_hf_like_open(struct hrt_hf_like *like, const char *path, struct hrt_error *error) {
+bool hrt_store_hf_like_open(struct hrt_hf_like *like, const char *path, struct hrt_error *error) {
     *like = (struct hrt_hf_like){.path = path};
     if (!read_config(like, error)) return false;
-    return !hrt_hf_has_weights(path) || hrt_hf_folder_open(&like->folder, path, error);
+    return !hrt_store_hf_has_weights(path) || hrt_store_hf_folder_open(&like->folder, path, error);
 }
 
-void hrt_hf_like_close(struct hrt_hf_like *like) {
+void hrt_store_hf_like_close(struct hrt_hf_like *like) {
     json_decref(like->config);
-    hrt_hf_folder_close(&like->folder);
+    hrt_store_hf_folder_close(&like->folder);
     like->config = NULL;
 }
 
-bool hrt_hf_like_type(const struct hrt_hf_like *like, const struct hrt_program *program,
-                      const struct hrt_tensor *tensor, const struct hrt_hf_rule *rule,
-                      const struct hrt_hf_view *view, enum hrt_hf_type *type,
-                      struct hrt_error *error) {
+bool hrt_store_hf_like_type(const struct hrt_hf_like *like, const struct hrt_program *program,
+                            const struct hrt_tensor *tensor, const struct hrt_hf_rule *rule,
+                            const struct hrt_hf_view *view, enum hrt_hf_type *type,
+                            struct hrt_error *error) {
     struct hrt_safetensors *file;
     char name[HRT_PATH_MAX];
     for (int i = 0; i < HRT_HF_LAYOUTS && rule->layout[i].name; i++) {
-        hrt_hf_name(program, tensor, rule->layout[i].name, name);
-        const struct hrt_stored *entry = hrt_hf_find(&like->folder, name, &file);
+        hrt_store_hf_name(program, tensor, rule->layout[i].name, name);
+        const struct hrt_stored *entry = hrt_store_hf_find(&like->folder, name, &file);
         if (!entry) continue;
-        if (i == 0 && !hrt_hf_has_shape(entry, view->shape, view->rank))
+        if (i == 0 && !hrt_store_hf_has_shape(entry, view->shape, view->rank))
             return hrt_fail(error, "'%s' is of another model: '%s' has another shape there",
                             like->path, name);
-        *type = hrt_hf_type_find(entry->dtype->name);
+        *type = hrt_params_hf_type_find(entry->dtype->name);
         return true;
     }
-    hrt_hf_name(program, tensor, rule->layout[0].name, name);
+    hrt_store_hf_name(program, tensor, rule->layout[0].name, name);
     if (like->folder.where)
         return hrt_fail(error, "'%s' is of another model: it has no tensor '%s'", like->path, name);
     const json_t *dtype = json_object_get(like->config, "dtype");
     if (!dtype) dtype = json_object_get(like->config, "torch_dtype");
-    *type = hrt_hf_type_find(json_string_value(dtype));
+    *type = hrt_params_hf_type_find(json_string_value(dtype));
     return true;
 }
 
@@ -77,7 +77,7 @@ static bool fill_copy(struct hrt_sink *sink, void *context) {
     FILE *from = context;
     char block[BLOCK];
     for (size_t got; (got = fread(block, 1, sizeof block, from)) > 0;) {
-        if (!hrt_sink_put(sink, block, got)) return false;
+        if (!hrt_params_sink_put(sink, block, got)) return false;
     }
     return !ferror(from);
 }
@@ -85,7 +85,7 @@ static bool fill_copy(struct hrt_sink *sink, void *context) {
 static bool fill_config(struct hrt_sink *sink, void *context) {
     char *text = json_dumps(context, JSON_INDENT(2));
     const bool written =
-        text && hrt_sink_put(sink, text, strlen(text)) && hrt_sink_put(sink, "\n", 1);
+        text && hrt_params_sink_put(sink, text, strlen(text)) && hrt_params_sink_put(sink, "\n", 1);
     free(text);
     return written;
 }
@@ -98,10 +98,10 @@ static bool copy(const struct hrt_hf_like *like, const char *to, const char *nam
     if (strlen(name) >= sizeof part.name)
         return hrt_fail(error, "'%s/%s' has a name that is too long", like->path, name);
     strcpy(part.name, name);
-    if (!hrt_part_path(path, like->path, name, error)) return false;
+    if (!hrt_store_part_path(path, like->path, name, error)) return false;
     FILE *from = hf_input(path, false, &why);
     if (!from) return hrt_fail(error, "cannot open '%s': %s", path, why);
-    const bool copied = hrt_part_write(to, &part, fill_copy, from, error);
+    const bool copied = hrt_store_part_write(to, &part, fill_copy, from, error);
     fclose(from);
     return copied;
 }
@@ -135,13 +135,13 @@ static bool copy_config(const struct hrt_hf_like *like, bool predicts, const cha
     if (!config) return hrt_fail(error, "out of memory");
     json_object_del(config, quantized);
     if (!same) json_object_set_new(config, predictors, json_integer(predicts));
-    const bool written = hrt_part_write(to, &part, fill_config, config, error);
+    const bool written = hrt_store_part_write(to, &part, fill_config, config, error);
     json_decref(config);
     return written;
 }
 
-bool hrt_hf_like_copy(const struct hrt_hf_like *like, bool predicts, const char *to,
-                      struct hrt_error *error) {
+bool hrt_store_hf_like_copy(const struct hrt_hf_like *like, bool predicts, const char *to,
+                            struct hrt_error *error) {
     if (!copy_config(like, predicts, to, error)) return false;
     DIR *folder = opendir(like->path);
     if (!folder) return hrt_fail(error, "cannot read '%s': %s", like->path, strerror(errno));

@@ -16,19 +16,19 @@ struct hrt_hf_like {
 };
 
 // Opens it: it has a config.json. Close it in either case.
-bool hrt_hf_like_open(struct hrt_hf_like *like, const char *path, struct hrt_error *error);
-void hrt_hf_like_close(struct hrt_hf_like *like);
+bool hrt_store_hf_like_open(struct hrt_hf_like *like, const char *path, struct hrt_error *error);
+void hrt_store_hf_like_close(struct hrt_hf_like *like);
 
 // The type of one of our tensors, in whichever layout it is there; `view` is of the first. False: there are weights,
 // and none such, or one of another shape in the first.
-bool hrt_hf_like_type(const struct hrt_hf_like *like, const struct hrt_program *program,
-                      const struct hrt_tensor *tensor, const struct hrt_hf_rule *rule,
-                      const struct hrt_hf_view *view, enum hrt_hf_type *type,
-                      struct hrt_error *error);
+bool hrt_store_hf_like_type(const struct hrt_hf_like *like, const struct hrt_program *program,
+                            const struct hrt_tensor *tensor, const struct hrt_hf_rule *rule,
+                            const struct hrt_hf_view *view, enum hrt_hf_type *type,
+                            struct hrt_error *error);
 
 // Writes config.json and the files that are taken over into the folder `to`, each durable. The entry that says how
 // weights were quantized is left out, as ours are not, and there is a layer that predicts further tokens, or none.
-bool hrt_hf_like_copy(const struct hrt_hf_like *like, bool predicts, const char *to,
-                      struct hrt_error *error);
+bool hrt_store_hf_like_copy(const struct hrt_hf_like *like, bool predicts, const char *to,
+                            struct hrt_error *error);
 
 #endif

@@ -48,7 +48,7 @@ static void shape_text(char text[TEXT], const int64_t *shape, int rank) {
 static bool check_shape(const struct loading *loading, const struct hrt_safetensors *file,
                         const struct hrt_stored *entry, const int64_t *shape, int rank) {
     char wanted[TEXT];
-    if (hrt_hf_has_shape(entry, shape, rank)) return true;
+    if (hrt_store_hf_has_shape(entry, shape, rank)) return true;
     shape_text(wanted, shape, rank);
     char *there = json_dumps(entry->shape, JSON_COMPACT);
     hrt_fail(loading->error, "'%s' is of another model: '%s' has shape %s there, and %s here",
@@ -63,7 +63,7 @@ static bool find_scale(struct loading *loading, struct sought *found) {
     char name[HRT_PATH_MAX + 16];
     if (entry->dtype->bits != 8) return true;
     snprintf(name, sizeof name, "%s_scale_inv", entry->name);
-    found->at.scale = hrt_hf_find(&loading->folder, name, &found->at.scale_file);
+    found->at.scale = hrt_store_hf_find(&loading->folder, name, &found->at.scale_file);
     if (!found->at.scale || !found->view.place.turned || found->view.rank != 2)
         return hrt_fail(loading->error,
                         "'%s': tensor '%s' is %s without '%s' of its blocks' scales",
@@ -80,7 +80,7 @@ static bool find_scale(struct loading *loading, struct sought *found) {
 static bool fail_missing(const struct loading *loading, const struct hrt_tensor *tensor,
                          const char *name) {
     char path[HRT_PATH_MAX];
-    hrt_tensor_path(tensor, path);
+    hrt_params_tensor_path(tensor, path);
     return hrt_fail(loading->error, "'%s' is of another model: it has no tensor '%s' ('%s' here)",
                     loading->folder.path, name, path);
 }
@@ -92,10 +92,10 @@ static bool is_meant(const struct loading *loading, const struct hrt_tensor *ten
     char name[HRT_PATH_MAX];
     int64_t shape[3];
     if (!layout->beside) return true;
-    hrt_hf_name(loading->placement->program, tensor, layout->beside, name);
-    const struct hrt_stored *beside = hrt_hf_find(&loading->folder, name, &file);
-    hrt_hf_shape_beside(loading->placement->program, tensor, layout, shape);
-    return beside && hrt_hf_has_shape(beside, shape, 3);
+    hrt_store_hf_name(loading->placement->program, tensor, layout->beside, name);
+    const struct hrt_stored *beside = hrt_store_hf_find(&loading->folder, name, &file);
+    hrt_store_hf_shape_beside(loading->placement->program, tensor, layout, shape);
+    return beside && hrt_store_hf_has_shape(beside, shape, 3);
 }
 
 // Finds the layout in which the folder has a tensor: its name is there, and the shape fits. Where only the name is
@@ -106,15 +106,17 @@ static void find_layout(const struct loading *loading, const struct hrt_tensor *
     *found = (struct sought){.at.tensor = *tensor};
     for (int i = 0; i < HRT_HF_LAYOUTS && rule->layout[i].name; i++) {
         const struct hrt_hf_layout *layout = &rule->layout[i];
-        struct sought here = {.layout = layout,
-                              .view = hrt_hf_view_of(loading->placement->program, tensor, layout)};
+        struct sought here = {
+            .layout = layout,
+            .view = hrt_store_hf_view_of(loading->placement->program, tensor, layout)};
         here.at = (struct hrt_found){
             .tensor = *tensor, .mxfp4 = layout->scales, .place = here.view.place};
         char name[HRT_PATH_MAX];
-        hrt_hf_name(loading->placement->program, tensor, layout->name, name);
-        here.at.entry = hrt_hf_find(&loading->folder, name, &here.at.file);
+        hrt_store_hf_name(loading->placement->program, tensor, layout->name, name);
+        here.at.entry = hrt_store_hf_find(&loading->folder, name, &here.at.file);
         if (!here.at.entry) continue;
-        const bool fits_too = hrt_hf_has_shape(here.at.entry, here.view.shape, here.view.rank);
+        const bool fits_too =
+            hrt_store_hf_has_shape(here.at.entry, here.view.shape, here.view.rank);
         if (!found->at.entry || (fits_too && (!fits || is_meant(loading, tensor, layout))))
             *found = here;
         fits = fits || fits_too;
@@ -126,8 +128,8 @@ static bool find_exponents(struct loading *loading, const struct hrt_tensor *ten
                            struct sought *found) {
     const struct hrt_stored *entry = found->at.entry;
     char name[HRT_PATH_MAX];
-    hrt_hf_name(loading->placement->program, tensor, found->layout->scales, name);
-    found->at.scale = hrt_hf_find(&loading->folder, name, &found->at.scale_file);
+    hrt_store_hf_name(loading->placement->program, tensor, found->layout->scales, name);
+    found->at.scale = hrt_store_hf_find(&loading->folder, name, &found->at.scale_file);
     if (!found->at.scale)
         return hrt_fail(loading->error, "'%s': tensor '%s' is there without '%s' of its scales",
                         found->at.file->path, entry->name, name);
@@ -160,13 +162,13 @@ static void take(struct loading *loading, const struct sought *found) {
 }
 
 static bool find(struct loading *loading, const struct hrt_tensor *tensor, struct sought *found) {
-    const struct hrt_hf_rule *rule = hrt_hf_rule_of(loading->family, tensor->param->path);
+    const struct hrt_hf_rule *rule = hrt_store_hf_rule_of(loading->family, tensor->param->path);
     char name[HRT_PATH_MAX], path[HRT_PATH_MAX];
-    hrt_tensor_path(tensor, path);
+    hrt_params_tensor_path(tensor, path);
     if (!rule)
         return hrt_fail(loading->error, "parameter '%s' has no name in family %s", path,
                         loading->family->name);
-    hrt_hf_name(loading->placement->program, tensor, rule->layout[0].name, name);
+    hrt_store_hf_name(loading->placement->program, tensor, rule->layout[0].name, name);
     find_layout(loading, tensor, rule, found);
     if (!found->at.entry) return fail_missing(loading, tensor, name);
     if (!check_shape(loading, found->at.file, found->at.entry, found->view.shape, found->view.rank))
@@ -198,17 +200,18 @@ static void warn_left(struct loading *loading, size_t count, const char *which) 
 static bool settle_predictors(struct loading *loading) {
     const struct hrt_program *program = loading->placement->program;
     if (!loading->family->predictors) return true;
-    if (hrt_hf_predicts(loading->family, program))
-        return hrt_hf_check_copies(&loading->folder, loading->family, program, loading->left);
-    warn_left(loading, hrt_hf_pass_over(loading->left), "of layers that predict further tokens");
+    if (hrt_store_hf_predicts(loading->family, program))
+        return hrt_store_hf_check_copies(&loading->folder, loading->family, program, loading->left);
+    warn_left(loading, hrt_store_hf_pass_over(loading->left),
+              "of layers that predict further tokens");
     return true;
 }
 
 static bool settle_needless(struct loading *loading) {
     struct hrt_hf_needless needless;
     char which[HRT_PATH_MAX + 64];
-    if (!hrt_hf_pass_needless(&loading->folder, loading->family, loading->placement->program,
-                              loading->left, &needless))
+    if (!hrt_store_hf_pass_needless(&loading->folder, loading->family, loading->placement->program,
+                                    loading->left, &needless))
         return false;
     snprintf(which, sizeof which, "that no program needs, as '%.200s'", needless.first);
     warn_left(loading, needless.count, which);
@@ -220,19 +223,20 @@ static bool check_all(struct loading *loading) {
     const struct hrt_placement *placement = loading->placement;
     struct hrt_tensor tensor = {0};
     size_t room = 1;
-    while (hrt_tensor_next(placement->program, &tensor)) room++;
+    while (hrt_params_tensor_next(placement->program, &tensor)) room++;
     loading->left = json_copy(loading->folder.where);
     loading->begun = json_object();
     loading->here = calloc(room, sizeof *loading->here);
     if (!loading->left || !loading->begun || !loading->here)
         return hrt_fail(loading->error, "out of memory");
     tensor = (struct hrt_tensor){0};
-    while (hrt_tensor_next(placement->program, &tensor)) {
+    while (hrt_params_tensor_next(placement->program, &tensor)) {
         struct sought sought;
-        if (!hrt_is_stored(tensor.param, HRT_PARAMETERS)) continue;
+        if (!hrt_params_is_stored(tensor.param, HRT_PARAMETERS)) continue;
         if (!find(loading, &tensor, &sought)) return false;
-        sought.at.watched = hrt_tensor_rank(placement, &tensor) == placement->rank;
-        if (hrt_tensor_is_here(placement, &tensor)) loading->here[loading->count++] = sought.at;
+        sought.at.watched = hrt_params_tensor_rank(placement, &tensor) == placement->rank;
+        if (hrt_params_tensor_is_here(placement, &tensor))
+            loading->here[loading->count++] = sought.at;
     }
     if (!settle_predictors(loading) || !settle_needless(loading)) return false;
     warn_left(loading, loading->folder.passed, "beside its text model");
@@ -240,7 +244,7 @@ static bool check_all(struct loading *loading) {
     if (!rest) return true;
     struct hrt_safetensors *file;
     const struct hrt_stored *entry =
-        hrt_hf_find(&loading->folder, json_object_iter_key(rest), &file);
+        hrt_store_hf_find(&loading->folder, json_object_iter_key(rest), &file);
     if (json_object_get(loading->begun, entry->name))
         return hrt_fail(loading->error,
                         "'%s' is of another model: this one has not all that is in tensor '%s'",
@@ -250,11 +254,11 @@ static bool check_all(struct loading *loading) {
                     file->path, entry->name, json_object_size(loading->left));
 }
 
-bool hrt_hf_load(const struct hrt_buffer *params, const char *path, struct hrt_store_doubts *doubts,
-                 struct hrt_error *error) {
+bool hrt_store_hf_load(const struct hrt_buffer *params, const char *path,
+                       struct hrt_store_doubts *doubts, struct hrt_error *error) {
     const struct hrt_placement *placement = params->placement;
     struct loading loading = {.placement = placement,
-                              .family = hrt_hf_family_of(placement->program),
+                              .family = hrt_store_hf_family_of(placement->program),
                               .doubts = doubts,
                               .error = error};
     if (doubts) *doubts = (struct hrt_store_doubts){0};
@@ -263,11 +267,12 @@ bool hrt_hf_load(const struct hrt_buffer *params, const char *path, struct hrt_s
                         "'%s' has names of Hugging Face's, and this program knows none: add names "
                         "hf { family = ... } to its model",
                         path);
-    const bool loaded = hrt_hf_folder_open(&loading.folder, path, error) && check_all(&loading) &&
-                        hrt_read_found(params, loading.here, loading.count, doubts, error);
+    const bool loaded = hrt_store_hf_folder_open(&loading.folder, path, error) &&
+                        check_all(&loading) &&
+                        hrt_store_read_found(params, loading.here, loading.count, doubts, error);
     free(loading.here);
     json_decref(loading.left);
     json_decref(loading.begun);
-    hrt_hf_folder_close(&loading.folder);
+    hrt_store_hf_folder_close(&loading.folder);
     return loaded;
 }

@@ -12,7 +12,7 @@
 // x 128, or MXFP4, rounding to its precision; a strip of a tensor at a time. As hrt_store_restore: the headers are
 // checked whole before the first parameter is changed, and a folder that lacks a tensor, has one of another shape, or
 // one that the program has not, is refused with the reason. Not collective.
-bool hrt_hf_load(const struct hrt_buffer *params, const char *path, struct hrt_store_doubts *doubts,
-                 struct hrt_error *error);
+bool hrt_store_hf_load(const struct hrt_buffer *params, const char *path,
+                       struct hrt_store_doubts *doubts, struct hrt_error *error);
 
 #endif

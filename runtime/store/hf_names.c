@@ -6,9 +6,9 @@
 
 #include "runtime/store/mxfp4.h"
 
-const struct hrt_hf_family *hrt_hf_family_of(const struct hrt_program *program) {
+const struct hrt_hf_family *hrt_store_hf_family_of(const struct hrt_program *program) {
     const char *given = hrt_program_setting(program, "names.hf.family");
-    return hrt_hf_family_named(given ? given : "");
+    return hrt_store_hf_family_named(given ? given : "");
 }
 
 static const struct hrt_param *find_param(const struct hrt_program *program, const char *path) {
@@ -18,22 +18,23 @@ static const struct hrt_param *find_param(const struct hrt_program *program, con
     return NULL;
 }
 
-bool hrt_hf_predicts(const struct hrt_hf_family *family, const struct hrt_program *program) {
+bool hrt_store_hf_predicts(const struct hrt_hf_family *family, const struct hrt_program *program) {
     bool found = false;
     for (int i = 0; i < program->params && !found; i++)
-        found = hrt_hf_is_predictor(program->param[i].path);
+        found = hrt_store_hf_is_predictor(program->param[i].path);
     return found && family->predictors;
 }
 
-bool hrt_hf_next_copy(const struct hrt_hf_family *family, const struct hrt_program *program,
-                      struct hrt_hf_copy *copy) {
+bool hrt_store_hf_next_copy(const struct hrt_hf_family *family, const struct hrt_program *program,
+                            struct hrt_hf_copy *copy) {
     const size_t count = HRT_HF_COPIES;
-    if (!hrt_hf_predicts(family, program)) return false;
-    for (size_t i = copy->rule ? (size_t)(copy->rule - hrt_hf_copies) + 1 : 0; i < count; i++) {
-        const struct hrt_param *param = find_param(program, hrt_hf_copies[i].ours);
+    if (!hrt_store_hf_predicts(family, program)) return false;
+    for (size_t i = copy->rule ? (size_t)(copy->rule - hrt_store_hf_copies) + 1 : 0; i < count;
+         i++) {
+        const struct hrt_param *param = find_param(program, hrt_store_hf_copies[i].ours);
         if (!param || (i == count - 1 && find_param(program, "head"))) continue;
-        *copy = (struct hrt_hf_copy){.rule = &hrt_hf_copies[i],
-                                     .tensor = hrt_tensor_at(program, param, 0, 0)};
+        *copy = (struct hrt_hf_copy){.rule = &hrt_store_hf_copies[i],
+                                     .tensor = hrt_params_tensor_at(program, param, 0, 0)};
         return true;
     }
     return false;
@@ -49,13 +50,13 @@ static int64_t layers_of(const struct hrt_program *program) {
     return layers;
 }
 
-void hrt_hf_name(const struct hrt_program *program, const struct hrt_tensor *tensor,
-                 const char *pattern, char name[HRT_PATH_MAX]) {
+void hrt_store_hf_name(const struct hrt_program *program, const struct hrt_tensor *tensor,
+                       const char *pattern, char name[HRT_PATH_MAX]) {
     struct hrt_param param = *tensor->param;
     struct hrt_tensor named = *tensor;
     named.param = &param;
     if (param.index_first < 0) param.index_first = layers_of(program);
-    hrt_tensor_name(&named, pattern, name);
+    hrt_params_tensor_name(&named, pattern, name);
 }
 
 // ---- shapes
@@ -66,7 +67,7 @@ struct matrix {
 
 // The matrix that our dims form there.
 static struct matrix matrix_of(const struct hrt_param *param, enum hrt_hf_form form) {
-    const int64_t size = hrt_param_size(param);
+    const int64_t size = hrt_params_size(param);
     int64_t out = size;
     if (form == HRT_HF_TURNED_IN) out = param->shape[param->rank - 1];
     if (form == HRT_HF_TURNED || form == HRT_HF_STRAIGHT) out = size / (size ? param->shape[0] : 1);
@@ -100,9 +101,9 @@ static void set_shape(struct hrt_hf_view *view, const struct hrt_param *param,
     }
 }
 
-struct hrt_hf_view hrt_hf_view_of(const struct hrt_program *program,
-                                  const struct hrt_tensor *tensor,
-                                  const struct hrt_hf_layout *layout) {
+struct hrt_hf_view hrt_store_hf_view_of(const struct hrt_program *program,
+                                        const struct hrt_tensor *tensor,
+                                        const struct hrt_hf_layout *layout) {
     const struct hrt_param *param = tensor->param;
     const enum hrt_hf_form form = layout->form;
     struct matrix own = matrix_of(param, form);
@@ -128,8 +129,8 @@ struct hrt_hf_view hrt_hf_view_of(const struct hrt_program *program,
     return view;
 }
 
-void hrt_hf_shape_beside(const struct hrt_program *program, const struct hrt_tensor *tensor,
-                         const struct hrt_hf_layout *layout, int64_t shape[3]) {
+void hrt_store_hf_shape_beside(const struct hrt_program *program, const struct hrt_tensor *tensor,
+                               const struct hrt_hf_layout *layout, int64_t shape[3]) {
     const struct matrix own = matrix_of(tensor->param, layout->form);
     const bool turned = layout->form == HRT_HF_TURNED;
     const int64_t out = layout->beside_parts * own.in;

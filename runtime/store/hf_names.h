@@ -17,19 +17,19 @@ struct hrt_hf_copy {
 };
 
 // The family that `names hf { family = ... }` of the program's text names; NULL where it names none.
-const struct hrt_hf_family *hrt_hf_family_of(const struct hrt_program *program);
+const struct hrt_hf_family *hrt_store_hf_family_of(const struct hrt_program *program);
 
 // Whether the program has the layer that predicts a token more.
-bool hrt_hf_predicts(const struct hrt_hf_family *family, const struct hrt_program *program);
+bool hrt_store_hf_predicts(const struct hrt_hf_family *family, const struct hrt_program *program);
 
 // Steps to the next copy; start with a zeroed one. False: there is none, or the program does not predict.
-bool hrt_hf_next_copy(const struct hrt_hf_family *family, const struct hrt_program *program,
-                      struct hrt_hf_copy *copy);
+bool hrt_store_hf_next_copy(const struct hrt_hf_family *family, const struct hrt_program *program,
+                            struct hrt_hf_copy *copy);
 
 // The name of a tensor by a layout's pattern. Outside of repeats, where there is no index, {} is the number of layers:
 // that of the layer that predicts a token more.
-void hrt_hf_name(const struct hrt_program *program, const struct hrt_tensor *tensor,
-                 const char *pattern, char name[HRT_PATH_MAX]);
+void hrt_store_hf_name(const struct hrt_program *program, const struct hrt_tensor *tensor,
+                       const char *pattern, char name[HRT_PATH_MAX]);
 
 // One of our tensors in a tensor of a file.
 struct hrt_hf_view {
@@ -40,12 +40,12 @@ struct hrt_hf_view {
         slab; // Elements of all parts, of one expert where all lie together: these begin at multiples of it.
 };
 
-struct hrt_hf_view hrt_hf_view_of(const struct hrt_program *program,
-                                  const struct hrt_tensor *tensor,
-                                  const struct hrt_hf_layout *layout);
+struct hrt_hf_view hrt_store_hf_view_of(const struct hrt_program *program,
+                                        const struct hrt_tensor *tensor,
+                                        const struct hrt_hf_layout *layout);
 
 // The shape that `layout->beside` has; its rank is 3. The layout has such.
-void hrt_hf_shape_beside(const struct hrt_program *program, const struct hrt_tensor *tensor,
-                         const struct hrt_hf_layout *layout, int64_t shape[3]);
+void hrt_store_hf_shape_beside(const struct hrt_program *program, const struct hrt_tensor *tensor,
+                               const struct hrt_hf_layout *layout, int64_t shape[3]);
 
 #endif

@@ -21,7 +21,7 @@ static void pass_frequencies(const struct hrt_hf_folder *folder, struct hrt_hf_n
     json_object_foreach_safe(left, next, name, number) {
         struct hrt_safetensors *file;
         if (hrt_base_ends_with(name, ".rotary_emb.inv_freq"))
-            pass(needless, hrt_hf_find(folder, name, &file), left);
+            pass(needless, hrt_store_hf_find(folder, name, &file), left);
     }
 }
 
@@ -37,14 +37,14 @@ static bool pass_head(const struct hrt_hf_folder *folder, const struct hrt_hf_fa
                       struct hrt_hf_needless *needless) {
     static const char head[] = "lm_head.weight";
     const struct hrt_param *embed = find_param(program, "embed");
-    const struct hrt_hf_rule *rule = embed ? hrt_hf_rule_of(family, embed->path) : NULL;
+    const struct hrt_hf_rule *rule = embed ? hrt_store_hf_rule_of(family, embed->path) : NULL;
     struct hrt_safetensors *file[2];
     const struct hrt_stored *entry[2];
     bool same;
     if (!rule || find_param(program, "head") || !json_object_get(left, head)) return true;
-    entry[0] = hrt_hf_find(folder, rule->layout[0].name, &file[0]);
-    entry[1] = hrt_hf_find(folder, head, &file[1]);
-    if (!hrt_hf_same(file, entry, &same)) return false;
+    entry[0] = hrt_store_hf_find(folder, rule->layout[0].name, &file[0]);
+    entry[1] = hrt_store_hf_find(folder, head, &file[1]);
+    if (!hrt_store_hf_same(file, entry, &same)) return false;
     if (!same)
         return hrt_fail(folder->error,
                         "'%s' is of another model: '%s' is not the same as '%s', which this one "
@@ -54,9 +54,10 @@ static bool pass_head(const struct hrt_hf_folder *folder, const struct hrt_hf_fa
     return true;
 }
 
-bool hrt_hf_pass_needless(const struct hrt_hf_folder *folder, const struct hrt_hf_family *family,
-                          const struct hrt_program *program, json_t *left,
-                          struct hrt_hf_needless *needless) {
+bool hrt_store_hf_pass_needless(const struct hrt_hf_folder *folder,
+                                const struct hrt_hf_family *family,
+                                const struct hrt_program *program, json_t *left,
+                                struct hrt_hf_needless *needless) {
     *needless = (struct hrt_hf_needless){folder->beside, folder->beside_first};
     pass_frequencies(folder, needless, left);
     return pass_head(folder, family, program, left, needless);

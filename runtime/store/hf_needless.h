@@ -16,8 +16,9 @@ struct hrt_hf_needless {
 // Takes those tensors from `left`, an object of names that nothing has asked for: frequencies of rope, and the head of
 // a model whose embedding is its head, which must be the same bytes. Those that the index does not name count, too.
 // False: the copy is another one, or cannot be read; the folder's error says so. Not collective.
-bool hrt_hf_pass_needless(const struct hrt_hf_folder *folder, const struct hrt_hf_family *family,
-                          const struct hrt_program *program, struct json_t *left,
-                          struct hrt_hf_needless *needless);
+bool hrt_store_hf_pass_needless(const struct hrt_hf_folder *folder,
+                                const struct hrt_hf_family *family,
+                                const struct hrt_program *program, struct json_t *left,
+                                struct hrt_hf_needless *needless);
 
 #endif

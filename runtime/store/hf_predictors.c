@@ -21,7 +21,7 @@ static bool is_predictors(const json_t *left, const char *name) {
     return true;
 }
 
-size_t hrt_hf_pass_over(json_t *left) {
+size_t hrt_store_hf_pass_over(json_t *left) {
     const char *name;
     json_t *file;
     void *next;
@@ -36,22 +36,23 @@ size_t hrt_hf_pass_over(json_t *left) {
     return passed;
 }
 
-bool hrt_hf_check_copies(const struct hrt_hf_folder *folder, const struct hrt_hf_family *family,
-                         const struct hrt_program *program, json_t *left) {
+bool hrt_store_hf_check_copies(const struct hrt_hf_folder *folder,
+                               const struct hrt_hf_family *family,
+                               const struct hrt_program *program, json_t *left) {
     struct hrt_hf_copy copy = {0};
-    while (hrt_hf_next_copy(family, program, &copy)) {
+    while (hrt_store_hf_next_copy(family, program, &copy)) {
         char name[2][HRT_PATH_MAX];
         struct hrt_safetensors *file[2];
         const struct hrt_stored *entry[2];
-        const struct hrt_hf_rule *rule[] = {hrt_hf_rule_of(family, copy.tensor.param->path),
+        const struct hrt_hf_rule *rule[] = {hrt_store_hf_rule_of(family, copy.tensor.param->path),
                                             copy.rule};
         for (int i = 0; i < 2; i++) {
-            hrt_hf_name(program, &copy.tensor, rule[i]->layout[0].name, name[i]);
-            entry[i] = hrt_hf_find(folder, name[i], &file[i]);
+            hrt_store_hf_name(program, &copy.tensor, rule[i]->layout[0].name, name[i]);
+            entry[i] = hrt_store_hf_find(folder, name[i], &file[i]);
         }
         if (!entry[1]) continue;
         bool same;
-        if (!hrt_hf_same(file, entry, &same)) return false;
+        if (!hrt_store_hf_same(file, entry, &same)) return false;
         if (!same)
             return hrt_fail(folder->error,
                             "'%s' is of another model: '%s' is not the same as '%s', which this "

@@ -11,11 +11,12 @@
 
 // For a program without such a layer: takes from `left`, an object of names that nothing has asked for, those of layers
 // that predict. Returns how many.
-size_t hrt_hf_pass_over(struct json_t *left);
+size_t hrt_store_hf_pass_over(struct json_t *left);
 
 // For a program with one: takes its copies of the embedding and the head from `left`. False: one is not the same as
 // its original, or cannot be read; the folder's error tells which. Not collective; reads both.
-bool hrt_hf_check_copies(const struct hrt_hf_folder *folder, const struct hrt_hf_family *family,
-                         const struct hrt_program *program, struct json_t *left);
+bool hrt_store_hf_check_copies(const struct hrt_hf_folder *folder,
+                               const struct hrt_hf_family *family,
+                               const struct hrt_program *program, struct json_t *left);
 
 #endif

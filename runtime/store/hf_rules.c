@@ -107,7 +107,7 @@ static const struct hrt_hf_rule predictor[] = {
 };
 
 // Its copies of what it shares with the model; the last of a model whose embedding is its head.
-const struct hrt_hf_rule hrt_hf_copies[HRT_HF_COPIES] = {
+const struct hrt_hf_rule hrt_store_hf_copies[HRT_HF_COPIES] = {
     SAME("embed", LAYER "embed_tokens.weight"),
     TURNED("head", LAYER "shared_head.head.weight"),
     SAME("embed", LAYER "shared_head.head.weight"),
@@ -179,7 +179,7 @@ static const struct hrt_hf_family families[] = {
 #include "runtime/store/hf_families.def"
 };
 
-const struct hrt_hf_family *hrt_hf_family_named(const char *name) {
+const struct hrt_hf_family *hrt_store_hf_family_named(const char *name) {
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         if (strcmp(families[i].name, name) == 0) return &families[i];
     }
@@ -197,7 +197,7 @@ static bool matches(const char *pattern, const char *text) {
     }
 }
 
-bool hrt_hf_is_predictor(const char *path) {
+bool hrt_store_hf_is_predictor(const char *path) {
     return strncmp(path, PREDICTOR, strlen(PREDICTOR)) == 0;
 }
 
@@ -208,8 +208,9 @@ static const struct hrt_hf_rule *find_rule(const struct hrt_hf_rule *list, const
     return NULL;
 }
 
-const struct hrt_hf_rule *hrt_hf_rule_of(const struct hrt_hf_family *family, const char *path) {
-    const bool predicts = family->predictors && hrt_hf_is_predictor(path);
+const struct hrt_hf_rule *hrt_store_hf_rule_of(const struct hrt_hf_family *family,
+                                               const char *path) {
+    const bool predicts = family->predictors && hrt_store_hf_is_predictor(path);
     char layer[PATH] = "";
     if (predicts) snprintf(layer, sizeof layer, "layers.{}.%s", path + strlen(PREDICTOR));
     const char *as_layer = predicts ? layer : path;
@@ -218,8 +219,8 @@ const struct hrt_hf_rule *hrt_hf_rule_of(const struct hrt_hf_family *family, con
     return rule ? rule : find_rule(common, as_layer);
 }
 
-const struct hrt_hf_rule *hrt_hf_next_rule(const struct hrt_hf_family *family,
-                                           const struct hrt_hf_rule *rule) {
+const struct hrt_hf_rule *hrt_store_hf_next_rule(const struct hrt_hf_family *family,
+                                                 const struct hrt_hf_rule *rule) {
     const struct hrt_hf_rule *next = rule ? rule + 1 : family->own ? family->own : common;
     if (next->ours) return next;
     const bool was_common = next >= common && next < common + sizeof common / sizeof *common;

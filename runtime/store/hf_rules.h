@@ -52,20 +52,21 @@ struct hrt_hf_family {
 };
 
 // NULL: there is no such family.
-const struct hrt_hf_family *hrt_hf_family_named(const char *name);
+const struct hrt_hf_family *hrt_store_hf_family_named(const char *name);
 
 // The first rule for a parameter of this path (struct hrt_param), or NULL.
-const struct hrt_hf_rule *hrt_hf_rule_of(const struct hrt_hf_family *family, const char *path);
+const struct hrt_hf_rule *hrt_store_hf_rule_of(const struct hrt_hf_family *family,
+                                               const char *path);
 
 // Steps through the rules of layers and model; begin with NULL. NULL: there is no further one.
-const struct hrt_hf_rule *hrt_hf_next_rule(const struct hrt_hf_family *family,
-                                           const struct hrt_hf_rule *rule);
+const struct hrt_hf_rule *hrt_store_hf_next_rule(const struct hrt_hf_family *family,
+                                                 const struct hrt_hf_rule *rule);
 
 // Whether a parameter is of the layer that predicts a token more.
-bool hrt_hf_is_predictor(const char *path);
+bool hrt_store_hf_is_predictor(const char *path);
 
 // Its copies of tensors that it shares with the model; the last of a model whose embedding is its head.
 enum { HRT_HF_COPIES = 3 };
-extern const struct hrt_hf_rule hrt_hf_copies[HRT_HF_COPIES];
+extern const struct hrt_hf_rule hrt_store_hf_copies[HRT_HF_COPIES];
 
 #endif

@@ -6,7 +6,8 @@
 static const double element[] = {0,    0.5,  1,    1.5,  2,    3,    4,    6,
                                  -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0};
 
-void hrt_mxfp4_decode(const uint8_t *bytes, const uint8_t *scales, int64_t count, double *values) {
+void hrt_store_mxfp4_decode(const uint8_t *bytes, const uint8_t *scales, int64_t count,
+                            double *values) {
     for (int64_t block = 0; block < count; block++) {
         const double scale = scales[block] == 255 ? NAN : ldexp(1, scales[block] - 127);
         for (int i = 0; i < HRT_MXFP4_BYTES; i++) {

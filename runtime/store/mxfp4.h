@@ -8,6 +8,7 @@ enum { HRT_MXFP4_BLOCK = 32, HRT_MXFP4_BYTES = 16 }; // Elements of a block, and
 
 // Stores all elements of `count` blocks. Bytes hold two elements, the first in the low bits: a sign, 2 bits of
 // exponent, 1 of fraction. A scale s is 2^(s - 127), 255 NaN. Exact.
-void hrt_mxfp4_decode(const uint8_t *bytes, const uint8_t *scales, int64_t count, double *values);
+void hrt_store_mxfp4_decode(const uint8_t *bytes, const uint8_t *scales, int64_t count,
+                            double *values);
 
 #endif

@@ -98,12 +98,12 @@ static bool read_rows(struct worker *worker, const struct hrt_found *found, int6
     scales.error = &worker->error;
     for (int64_t i = 0; i < rows; i += together ? rows : 1) {
         const int64_t at = place->first + (row + i) * place->row_step, run = together ? rows : 1;
-        if (!hrt_safetensors_bytes(&file, found->entry, bytes_of(found, at), (size_t)(run * bytes),
-                                   worker->bytes + i * bytes))
+        if (!hrt_params_safetensors_bytes(&file, found->entry, bytes_of(found, at),
+                                          (size_t)(run * bytes), worker->bytes + i * bytes))
             return false;
         if (found->mxfp4 &&
-            !hrt_safetensors_bytes(&scales, found->scale, at / HRT_MXFP4_BLOCK,
-                                   (size_t)(run * blocks), worker->exponents + i * blocks))
+            !hrt_params_safetensors_bytes(&scales, found->scale, at / HRT_MXFP4_BLOCK,
+                                          (size_t)(run * blocks), worker->exponents + i * blocks))
             return false;
     }
     return true;
@@ -115,8 +115,9 @@ static bool read_factors(struct worker *worker, const struct hrt_found *found, i
     const struct hrt_dtype *dtype = found->scale->dtype;
     struct hrt_safetensors file = *found->scale_file;
     file.error = &worker->error;
-    if (!hrt_safetensors_bytes(&file, found->scale, row / HRT_SCALED * blocks * dtype->bits / 8,
-                               (size_t)(blocks * dtype->bits / 8), worker->factors))
+    if (!hrt_params_safetensors_bytes(&file, found->scale,
+                                      row / HRT_SCALED * blocks * dtype->bits / 8,
+                                      (size_t)(blocks * dtype->bits / 8), worker->factors))
         return false;
     // From behind, as numbers are no smaller than what they are made of.
     for (int64_t i = blocks - 1; i >= 0; i--) worker->factors[i] = dtype->value(worker->factors, i);
@@ -126,7 +127,7 @@ static bool read_factors(struct worker *worker, const struct hrt_found *found, i
 // ---- elements
 
 static void set_all(enum hrt_precision precision, const double *values, int64_t count, void *to) {
-    for (int64_t i = 0; i < count; i++) hrt_element_set(to, precision, i, values[i]);
+    for (int64_t i = 0; i < count; i++) hrt_params_element_set(to, precision, i, values[i]);
 }
 
 // Elements from number `first` of row `row` of the strip on, at most COLUMNS of them when there are factors.
@@ -140,7 +141,7 @@ static void decode(const struct worker *worker, const struct hrt_found *found, i
     assert(!found->scale || count <= COLUMNS);
     if (found->mxfp4) {
         const int64_t block = row * (pitch / HRT_MXFP4_BYTES) + first / HRT_MXFP4_BLOCK;
-        hrt_mxfp4_decode(bytes, worker->exponents + block, 1, values);
+        hrt_store_mxfp4_decode(bytes, worker->exponents + block, 1, values);
         set_all(precision, values, count, elements);
     } else if (found->scale) {
         for (int64_t i = 0; i < count; i++)
@@ -150,7 +151,7 @@ static void decode(const struct worker *worker, const struct hrt_found *found, i
         dtype->floats(bytes, count, elements);
     } else {
         for (int64_t i = 0; i < count; i++)
-            hrt_element_set(elements, precision, i, dtype->value(bytes, i));
+            hrt_params_element_set(elements, precision, i, dtype->value(bytes, i));
     }
 }
 
@@ -176,7 +177,7 @@ static void look_at(struct worker *worker, const struct hrt_found *found, size_t
     const enum hrt_precision precision = worker->reading->program->precision;
     if (worker->odd < SIZE_MAX || !found->watched || !any_odd(precision, elements, count)) return;
     for (int64_t i = 0; worker->odd == SIZE_MAX; i++) {
-        worker->value = hrt_element(elements, precision, i);
+        worker->value = hrt_params_element(elements, precision, i);
         if (!isfinite(worker->value)) worker->odd = strip;
     }
 }
@@ -222,7 +223,7 @@ static bool read_turned(struct worker *worker, const struct piece *piece, size_t
     const struct hrt_place *place = &found->place;
     const int64_t left = piece->slice.first + piece->slice.run - row;
     const int64_t rows = left < ROWS ? left : ROWS;
-    const int64_t size = hrt_element_bytes(program->precision);
+    const int64_t size = hrt_params_element_bytes(program->precision);
     double turned[ROWS * COLUMNS]; // Or elements of a smaller type.
     if (!read_rows(worker, found, row, rows)) return false;
     if (found->scale && !found->mxfp4 && !read_factors(worker, found, row)) return false;
@@ -262,8 +263,9 @@ static bool read_straight(struct worker *worker, const struct piece *piece, size
     const int64_t at = place->first + row * place->row_step + (from - begin) * place->step;
     struct hrt_safetensors file = *found->file;
     file.error = &worker->error;
-    if (!hrt_safetensors_bytes(&file, found->entry, at * bytes,
-                               (size_t)(((count - 1) * place->step + 1) * bytes), worker->bytes))
+    if (!hrt_params_safetensors_bytes(&file, found->entry, at * bytes,
+                                      (size_t)(((count - 1) * place->step + 1) * bytes),
+                                      worker->bytes))
         return false;
     for (int64_t i = 0; place->step > 1 && i < count; i++)
         memmove(worker->bytes + i * bytes, worker->bytes + i * place->step * bytes, (size_t)bytes);
@@ -396,8 +398,8 @@ static bool fill_reading(struct reading *reading, struct walk *walk) {
     return more;
 }
 
-bool hrt_read_found(const struct hrt_buffer *buffer, const struct hrt_found *found, size_t count,
-                    struct hrt_store_doubts *doubts, struct hrt_error *error) {
+bool hrt_store_read_found(const struct hrt_buffer *buffer, const struct hrt_found *found,
+                          size_t count, struct hrt_store_doubts *doubts, struct hrt_error *error) {
     struct walk walk = {.buffer = buffer, .found = found, .count = count};
     struct reading *reading = calloc(1, sizeof *reading);
     bool read = reading || hrt_fail(error, "out of memory");

@@ -34,7 +34,7 @@ enum { HRT_SCALED = 128 }; // Rows and columns of a block of 8 bits with one fac
 // Reads `count` tensors into their places in the buffer, by all threads of the process; each element is rounded to the
 // program's precision once, so the bits do not depend on threads. `doubts` (may be NULL) gets the first watched tensor
 // with a value that is not finite. False: `error`; some of the tensors have been read then. Not collective.
-bool hrt_read_found(const struct hrt_buffer *buffer, const struct hrt_found *found, size_t count,
-                    struct hrt_store_doubts *doubts, struct hrt_error *error);
+bool hrt_store_read_found(const struct hrt_buffer *buffer, const struct hrt_found *found,
+                          size_t count, struct hrt_store_doubts *doubts, struct hrt_error *error);
 
 #endif

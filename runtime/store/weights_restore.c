@@ -25,16 +25,16 @@ struct reading {
 
 // A tensor whose `entry` is NULL is in no file.
 static struct hrt_found find(const struct reading *reading, const struct hrt_tensor *tensor) {
-    const int64_t size = hrt_param_size(tensor->param);
+    const int64_t size = hrt_params_size(tensor->param);
     struct hrt_found found = {.tensor = *tensor,
                               .place = {.rows = 1, .columns = size, .row_step = size, .step = 1}};
     char path[HRT_PATH_MAX];
-    hrt_tensor_path(tensor, path);
+    hrt_params_tensor_path(tensor, path);
     for (int i = 0; i < reading->files && !found.entry; i++) {
         found.file = &reading->file[i];
-        found.entry = hrt_safetensors_find(found.file, path);
+        found.entry = hrt_params_safetensors_find(found.file, path);
     }
-    found.watched = hrt_tensor_rank(reading->placement, tensor) == reading->placement->rank;
+    found.watched = hrt_params_tensor_rank(reading->placement, tensor) == reading->placement->rank;
     return found;
 }
 
@@ -63,7 +63,7 @@ static bool fail_shape(const struct hrt_found *found, const struct hrt_param *pa
 static bool check_tensor(const struct reading *reading, const struct hrt_tensor *tensor) {
     const struct hrt_found found = find(reading, tensor);
     char path[HRT_PATH_MAX];
-    hrt_tensor_path(tensor, path);
+    hrt_params_tensor_path(tensor, path);
     // The optimizer knows nothing of what was frozen when it was saved.
     if (!found.entry && reading->values >= HRT_MEANS) return true;
     if (!found.entry)
@@ -83,8 +83,8 @@ static bool check_tensor(const struct reading *reading, const struct hrt_tensor 
 static bool check_tensors(const struct reading *reading) {
     struct hrt_tensor tensor = {0};
     size_t wanted = 0, there = 0;
-    while (hrt_tensor_next(reading->placement->program, &tensor)) {
-        if (!hrt_is_stored(tensor.param, reading->values)) continue;
+    while (hrt_params_tensor_next(reading->placement->program, &tensor)) {
+        if (!hrt_params_is_stored(tensor.param, reading->values)) continue;
         if (!check_tensor(reading, &tensor)) return false;
         wanted++;
     }
@@ -108,7 +108,7 @@ static void doubt_model(const struct reading *reading) {
 }
 
 static bool is_read(const struct reading *reading, const struct hrt_tensor *tensor) {
-    return hrt_is_stored(tensor->param, reading->values) &&
+    return hrt_params_is_stored(tensor->param, reading->values) &&
            (!reading->choice.takes || reading->choice.takes(reading->choice.context, tensor));
 }
 
@@ -117,17 +117,17 @@ static bool read_all(const struct reading *reading) {
     size_t count = 0, room = 1;
     if (!check_tensors(reading)) return false;
     doubt_model(reading);
-    while (hrt_tensor_next_here(reading->placement, &tensor)) room++;
+    while (hrt_params_tensor_next_here(reading->placement, &tensor)) room++;
     struct hrt_found *found = calloc(room, sizeof *found);
     if (!found) return hrt_fail(reading->error, "out of memory");
     tensor = (struct hrt_tensor){0};
-    while (hrt_tensor_next_here(reading->placement, &tensor)) {
+    while (hrt_params_tensor_next_here(reading->placement, &tensor)) {
         if (!is_read(reading, &tensor)) continue;
         found[count] = find(reading, &tensor);
         if (found[count].entry) count++; // Else its states stay zero.
     }
     const bool read =
-        hrt_read_found(reading->buffer, found, count, reading->doubts, reading->error);
+        hrt_store_read_found(reading->buffer, found, count, reading->doubts, reading->error);
     free(found);
     return read;
 }
@@ -136,10 +136,10 @@ static bool restore(struct reading *reading, const char *const *path) {
     reading->file = calloc((size_t)reading->files, sizeof *reading->file);
     bool sound = reading->file || hrt_fail(reading->error, "out of memory");
     for (int i = 0; sound && i < reading->files; i++)
-        sound = hrt_safetensors_open(&reading->file[i], path[i], reading->error);
+        sound = hrt_params_safetensors_open(&reading->file[i], path[i], reading->error);
     sound = sound && read_all(reading);
     for (int i = 0; reading->file && i < reading->files; i++)
-        hrt_safetensors_close(&reading->file[i]);
+        hrt_params_safetensors_close(&reading->file[i]);
     free(reading->file);
     return sound;
 }

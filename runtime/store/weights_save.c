@@ -18,26 +18,26 @@ struct saving {
 };
 
 static void begin_next(struct saving *saving) {
-    hrt_gather_tensor(&saving->gather, &saving->list.entry[saving->begun++].tensor, 0);
+    hrt_params_gather_tensor(&saving->gather, &saving->list.entry[saving->begun++].tensor, 0);
 }
 
 static bool write_slice(const struct saving *saving, struct hrt_sink *sink) {
     const struct hrt_slice *slice = &saving->gather.slice;
-    const size_t bytes = (size_t)hrt_element_bytes(saving->program->precision);
+    const size_t bytes = (size_t)hrt_params_element_bytes(saving->program->precision);
     double block[BLOCK]; // Or floats.
     for (int64_t at = 0; at < slice->run; at += BLOCK) {
         const int64_t left = slice->run - at, count = left < BLOCK ? left : BLOCK;
         hrt_params_slice_read(saving->program, slice, slice->first + at, count, block);
-        if (!hrt_sink_put(sink, block, bytes * (size_t)count)) return false;
+        if (!hrt_params_sink_put(sink, block, bytes * (size_t)count)) return false;
     }
     return true;
 }
 
 static bool write_all(struct saving *saving, struct hrt_sink *sink) {
-    if (!hrt_safetensors_begin_listing(sink, saving->program, &saving->list)) return false;
+    if (!hrt_params_safetensors_begin_listing(sink, saving->program, &saving->list)) return false;
     while (saving->begun < saving->list.entries) {
         begin_next(saving);
-        while (hrt_gather_next(&saving->gather)) {
+        while (hrt_params_gather_next(&saving->gather)) {
             if (!write_slice(saving, sink)) return false;
         }
     }
@@ -46,10 +46,10 @@ static bool write_all(struct saving *saving, struct hrt_sink *sink) {
 
 // Brings the slices that are not written.
 static void bring_rest(struct saving *saving) {
-    while (hrt_gather_next(&saving->gather)) continue;
+    while (hrt_params_gather_next(&saving->gather)) continue;
     while (saving->begun < saving->list.entries) {
         begin_next(saving);
-        while (hrt_gather_next(&saving->gather)) continue;
+        while (hrt_params_gather_next(&saving->gather)) continue;
     }
 }
 
@@ -65,14 +65,15 @@ static bool write_file(struct saving *saving, const char *path, struct hrt_error
 }
 
 static bool save(struct saving *saving, const char *path, struct hrt_error *error) {
-    if (!hrt_listing_create(&saving->list, saving->program, HRT_PARAMETERS, error)) return false;
-    bool saved = hrt_gather_open(&saving->gather, error);
+    if (!hrt_params_listing_create(&saving->list, saving->program, HRT_PARAMETERS, error))
+        return false;
+    bool saved = hrt_params_gather_open(&saving->gather, error);
     if (saved) {
-        saved = hrt_gather_sends(&saving->gather) || write_file(saving, path, error);
+        saved = hrt_params_gather_sends(&saving->gather) || write_file(saving, path, error);
         bring_rest(saving); // A file that cannot be written keeps no other rank waiting.
-        hrt_gather_close(&saving->gather);
+        hrt_params_gather_close(&saving->gather);
     }
-    hrt_listing_free(&saving->list);
+    hrt_params_listing_free(&saving->list);
     return saved;
 }
 

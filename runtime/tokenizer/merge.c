@@ -187,7 +187,7 @@ static void keep(struct hrt_words *words, uint64_t hash, const char *word, size_
 static bool encode_kept(struct hrt_words *words, const struct hrt_model *model, const char *word,
                         size_t bytes, struct hrt_ids *ids) {
     if (bytes > KEPT_BYTES) return encode(words, model, word, bytes, ids);
-    const uint64_t hash = hrt_hash(word, bytes);
+    const uint64_t hash = hrt_experts_hash(word, bytes);
     const struct kept *kept = &words->kept[hash % SLOTS];
     const int32_t *id = words->room + kept->at;
     const size_t before = ids->count;

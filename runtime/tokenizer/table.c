@@ -41,7 +41,7 @@ void hrt_tokenizer_names_free(struct hrt_names *names) {
 }
 
 static struct hrt_name *find(const struct hrt_names *names, const char *text, size_t bytes) {
-    const uint32_t hash = (uint32_t)hrt_hash(text, bytes);
+    const uint32_t hash = (uint32_t)hrt_experts_hash(text, bytes);
     for (uint32_t i = hash;; i++) {
         struct hrt_name *name = &names->at[i & names->mask];
         const bool same = name->id >= 0 && name->hash == hash && name->bytes == bytes &&
@@ -56,7 +56,7 @@ bool hrt_tokenizer_names_add(struct hrt_names *names, const char *text, size_t b
         assert(2 * ++names->count <= (size_t)names->mask + 1);
         if (!hrt_tokenizer_grow(&names->text, &names->room, names->bytes + bytes + 1, 1))
             return false;
-        *name = (struct hrt_name){.hash = (uint32_t)hrt_hash(text, bytes),
+        *name = (struct hrt_name){.hash = (uint32_t)hrt_experts_hash(text, bytes),
                                   .at = (uint32_t)names->bytes,
                                   .bytes = (uint32_t)bytes};
         memcpy(names->text + names->bytes, text, bytes);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 // Hash of some bytes: of words, mostly, which are short.
-static inline uint64_t hrt_hash(const char *at, size_t bytes) {
+static inline uint64_t hrt_experts_hash(const char *at, size_t bytes) {
     const uint64_t factor = 0x9e3779b97f4a7c15u;
     uint64_t hash = bytes * factor;
     for (; bytes >= 8; at += 8, bytes -= 8) {

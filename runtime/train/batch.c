@@ -17,8 +17,8 @@ static bool take_said(struct hrt_batch *batch, struct hrt_error *error) {
     const size_t bytes = said_bytes(batch);
     const bool taken =
         !bytes ||
-        (hrt_state_take(batch->state, HRT_OF_DEVICE, &ids, bytes, "a batch", error) &&
-         hrt_state_take(batch->state, HRT_OF_DEVICE, &log_probs, bytes, "a batch", error));
+        (hrt_params_state_take(batch->state, HRT_OF_DEVICE, &ids, bytes, "a batch", error) &&
+         hrt_params_state_take(batch->state, HRT_OF_DEVICE, &log_probs, bytes, "a batch", error));
     batch->said = (struct hrt_said){ids, log_probs};
     return taken;
 }
@@ -27,17 +27,18 @@ static bool take(struct hrt_batch *batch, struct hrt_error *error) {
     void *ids = NULL, *targets = NULL, *first = NULL;
     const size_t bytes = bytes_of(batch);
     const bool taken =
-        hrt_state_take(batch->state, HRT_OF_DEVICE, &ids, bytes, "a batch", error) &&
-        hrt_state_take(batch->state, HRT_OF_DEVICE, &targets, bytes, "a batch", error) &&
-        hrt_state_take(batch->state, HRT_OF_DEVICE, &first, sizeof *batch->first, "a batch", error);
+        hrt_params_state_take(batch->state, HRT_OF_DEVICE, &ids, bytes, "a batch", error) &&
+        hrt_params_state_take(batch->state, HRT_OF_DEVICE, &targets, bytes, "a batch", error) &&
+        hrt_params_state_take(batch->state, HRT_OF_DEVICE, &first, sizeof *batch->first, "a batch",
+                              error);
     batch->ids = ids;
     batch->targets = targets;
     batch->first = first;
     return taken && take_said(batch, error);
 }
 
-bool hrt_batch_create(struct hrt_batch *batch, struct hrt_state *state, int64_t sequences,
-                      struct hrt_error *error) {
+bool hrt_train_batch_create(struct hrt_batch *batch, struct hrt_state *state, int64_t sequences,
+                            struct hrt_error *error) {
     *batch = (struct hrt_batch){
         .state = state,
         .sequences = sequences,
@@ -50,7 +51,7 @@ bool hrt_batch_create(struct hrt_batch *batch, struct hrt_state *state, int64_t 
     return !batch->apart || take(batch, error);
 }
 
-void hrt_batch_destroy(struct hrt_batch *batch) {
+void hrt_train_batch_destroy(struct hrt_batch *batch) {
     hrt_device_graph_destroy(&batch->forward);
     hrt_device_graph_destroy(&batch->backward);
     if (batch->apart) {
@@ -66,21 +67,22 @@ void hrt_batch_destroy(struct hrt_batch *batch) {
     *batch = (struct hrt_batch){0};
 }
 
-void hrt_batch_bring(struct hrt_batch *batch, const struct hrt_flight *flight, int64_t iteration) {
+void hrt_train_batch_bring(struct hrt_batch *batch, const struct hrt_flight *flight,
+                           int64_t iteration) {
     struct hrt_device *device = &batch->state->device;
     const int64_t first = iteration * flight->tokens;
     hrt_device_fetch(device, batch->ids, flight->ids + first, bytes_of(batch));
     hrt_device_fetch(device, batch->targets, flight->targets + first, bytes_of(batch));
     if (!flight->entries) return;
-    const struct hrt_said said = hrt_flight_said(flight, iteration);
+    const struct hrt_said said = hrt_train_flight_values(flight, iteration);
     hrt_device_fetch(device, batch->said.ids, said.ids, said_bytes(batch));
     hrt_device_fetch(device, batch->said.log_probs, said.log_probs, said_bytes(batch));
 }
 
-struct hrt_losses hrt_batch_forward(struct hrt_batch *batch, bool repeats) {
+struct hrt_losses hrt_train_batch_forward(struct hrt_batch *batch, bool repeats) {
     struct hrt_state *state = batch->state;
     const bool is_graph = repeats && batch->repeats;
-    hrt_state_tell(
+    hrt_params_state_tell(
         state, (struct hk_teacher){batch->said.ids, batch->said.log_probs, state->teacher.count});
     if (is_graph && hrt_device_graph_run(&batch->forward, &state->device))
         return (struct hrt_losses){.loss = NAN};
@@ -91,7 +93,7 @@ struct hrt_losses hrt_batch_forward(struct hrt_batch *batch, bool repeats) {
     return losses;
 }
 
-void hrt_batch_backward(struct hrt_batch *batch, bool repeats) {
+void hrt_train_batch_backward(struct hrt_batch *batch, bool repeats) {
     struct hrt_state *state = batch->state;
     const bool is_graph = repeats && batch->repeats;
     if (is_graph && hrt_device_graph_run(&batch->backward, &state->device)) return;

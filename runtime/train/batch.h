@@ -23,18 +23,19 @@ struct hrt_batch {
 
 // Creates a batch of `sequences` sequences on the device of `state`, which is borrowed. The caller sets the scales.
 // False: out of memory.
-bool hrt_batch_create(struct hrt_batch *batch, struct hrt_state *state, int64_t sequences,
-                      struct hrt_error *error);
+bool hrt_train_batch_create(struct hrt_batch *batch, struct hrt_state *state, int64_t sequences,
+                            struct hrt_error *error);
 
 // Frees the batch's memory; a zeroed one has none.
-void hrt_batch_destroy(struct hrt_batch *batch);
+void hrt_train_batch_destroy(struct hrt_batch *batch);
 
 // Queues the copy of an iteration's ids and targets to a device with separate memory.
-void hrt_batch_bring(struct hrt_batch *batch, const struct hrt_flight *flight, int64_t iteration);
+void hrt_train_batch_bring(struct hrt_batch *batch, const struct hrt_flight *flight,
+                           int64_t iteration);
 
 // Runs forward, and backward of it, which adds to the state's gradients. Losses are NaN where they come later
 // (hrt_device_losses). `repeats`: this one may be a graph. Collective in programs of several ranks.
-struct hrt_losses hrt_batch_forward(struct hrt_batch *batch, bool repeats);
-void hrt_batch_backward(struct hrt_batch *batch, bool repeats);
+struct hrt_losses hrt_train_batch_forward(struct hrt_batch *batch, bool repeats);
+void hrt_train_batch_backward(struct hrt_batch *batch, bool repeats);
 
 #endif

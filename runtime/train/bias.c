@@ -27,12 +27,12 @@ static void update(struct hrt_state *state, const struct hrt_loads *load, const 
     }
 }
 
-void hrt_bias_update(struct hrt_state *state, const struct hrt_load_counts *loads) {
+void hrt_train_bias_update(struct hrt_state *state, const struct hrt_load_counts *loads) {
     const struct hrt_program *program = state->program;
     for (int i = 0; i < program->loads; i++) {
         const struct hrt_loads *load = &program->load[i];
         if (load->select_bias < 0) continue;
-        const int64_t *counts = hrt_load_counts_of(loads, i);
+        const int64_t *counts = hrt_train_load_counts_of(loads, i);
         const int64_t *counted = loads->counted ? loads->counted + (counts - loads->count) : NULL;
         update(state, load, counts, counted);
     }

@@ -8,6 +8,6 @@
 // bias[e] += rate * sign(mean load - load[e]), for every layer of every mixture that has a rate.
 // `loads` are the step's counts over all ranks, so every rank moves its copy alike, without a message. A device with
 // separate memory uses loads->counted, in queued work that state->clipped may stop. kernels/select_bias
-void hrt_bias_update(struct hrt_state *state, const struct hrt_load_counts *loads);
+void hrt_train_bias_update(struct hrt_state *state, const struct hrt_load_counts *loads);
 
 #endif

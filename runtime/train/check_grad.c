@@ -50,12 +50,12 @@ static double scale_of(const struct check *check) {
 // The loss over all ranks; `training`: a backward follows.
 static double loss_now(struct check *check, bool training) {
     struct hrt_state *state = check->state;
-    if (state->fssdp) hrt_fssdp_begin(state->fssdp, training);
-    double loss = hrt_state_forward(state, state->program->batch, scale_of(check), 1).loss;
-    hrt_load_counts_clear(&check->loads);
-    hrt_load_counts_add(&check->loads, state->arena);
-    hrt_load_counts_collect(&check->loads);
-    if (state->comm) hrt_comm_all_reduce(state->comm, &loss, 1, HRT_DOUBLE);
+    if (state->fssdp) hrt_experts_fssdp_begin(state->fssdp, training);
+    double loss = hrt_params_state_forward(state, state->program->batch, scale_of(check), 1).loss;
+    hrt_train_load_counts_clear(&check->loads);
+    hrt_train_load_counts_add(&check->loads, state->arena);
+    hrt_train_load_counts_collect(&check->loads);
+    if (state->comm) hrt_net_comm_all_reduce(state->comm, &loss, 1, HRT_DOUBLE);
     return loss;
 }
 
@@ -63,7 +63,7 @@ static double loss_now(struct check *check, bool training) {
 static bool same_routing(const struct check *check) {
     int64_t other = memcmp(check->routed, check->loads.count,
                            (size_t)check->loads.counts * sizeof *check->routed) != 0;
-    if (check->state->comm) hrt_comm_all_reduce(check->state->comm, &other, 1, HRT_INT64);
+    if (check->state->comm) hrt_net_comm_all_reduce(check->state->comm, &other, 1, HRT_INT64);
     return other == 0;
 }
 
@@ -109,7 +109,7 @@ static double gradient_at(const struct check *check, struct element element, boo
     if (tells)
         hrt_device_read(&check->state->device, &gradient, grads + element.at, sizeof gradient,
                         HRT_WHY_VALUES);
-    if (comm) hrt_comm_all_reduce(check->state->comm, &gradient, 1, HRT_DOUBLE);
+    if (comm) hrt_net_comm_all_reduce(check->state->comm, &gradient, 1, HRT_DOUBLE);
     return gradient;
 }
 
@@ -146,10 +146,11 @@ static bool check_element(struct check *check, const struct hrt_param *param, in
     const struct hrt_set *set = param->set < 0 ? NULL : &program->set[param->set];
     for (int try = 0; try < REDRAWS; try++) {
         const int64_t expert = set ? draw_below(check, set->experts) : 0;
-        const struct hrt_tensor tensor = hrt_tensor_at(program, param, layer, expert);
-        const int64_t drawn = draw_below(check, hrt_param_size(param));
-        const struct element element = {tensor.offset + hrt_stored_index(param, drawn),
-                                        hrt_tensor_is_here(check->state->placement, &tensor)};
+        const struct hrt_tensor tensor = hrt_params_tensor_at(program, param, layer, expert);
+        const int64_t drawn = draw_below(check, hrt_params_size(param));
+        const struct element element = {
+            tensor.offset + hrt_params_stored_index(param, drawn),
+            hrt_params_tensor_is_here(check->state->placement, &tensor)};
         if (compare_at(check, element, set && program->owned, finding)) return true;
         check->redrawn++;
     }
@@ -199,8 +200,9 @@ static void compute_gradients(struct check *check) {
     memcpy(check->routed, check->loads.count, (size_t)check->loads.counts * sizeof *check->routed);
     hrt_train_dense_last(state->dense, true);
     program->backward(state->model, program->batch, state->ids, state->targets, scale_of(check), 1);
-    hrt_ranks_sum_gradients(state);
-    check->magnitude = floor_share * hrt_grad_norm(state) / sqrt((double)program->param_elements);
+    hrt_train_ranks_sum_gradients(state);
+    check->magnitude =
+        floor_share * hrt_train_grad_norm(state) / sqrt((double)program->param_elements);
     if (state->dense)
         hrt_train_dense_gather(state->dense, state->values[HRT_GRADIENTS]); // Ranks may have parts.
 }
@@ -247,18 +249,19 @@ static bool check_params(struct check *check, int64_t draws, FILE *out, struct h
 
 // All ranks find the same error: one tells.
 static bool fail_once(const struct hrt_state *state, struct hrt_error *error) {
-    return state->comm ? hrt_ranks_agree(state->comm, false, error) : false;
+    return state->comm ? hrt_train_ranks_agree(state->comm, false, error) : false;
 }
 
-bool hrt_check_grad(struct hrt_state *state, int64_t draws, uint64_t seed, FILE *out,
-                    struct hrt_error *error) {
+bool hrt_train_check_grad(struct hrt_state *state, int64_t draws, uint64_t seed, FILE *out,
+                          struct hrt_error *error) {
     if (state->program->precision != HRT_FP64) {
         hrt_fail_usage(error, "--check-grad needs a program of double precision: compile with "
                               "--set train.precision=fp64");
         return fail_once(state, error);
     }
     struct check check = {.state = state, .stream = hrt_stream_make(seed, "check", "")};
-    if (!hrt_load_counts_create(&check.loads, state->program, &state->device, error)) return false;
+    if (!hrt_train_load_counts_create(&check.loads, state->program, &state->device, error))
+        return false;
     check.routed = calloc((size_t)check.loads.counts + 1, sizeof *check.routed);
     bool done = check.routed || hrt_fail(error, "out of memory");
     if (done) {
@@ -266,6 +269,6 @@ bool hrt_check_grad(struct hrt_state *state, int64_t draws, uint64_t seed, FILE 
         done = check_params(&check, draws, out, error) || fail_once(state, error);
     }
     free(check.routed);
-    hrt_load_counts_destroy(&check.loads);
+    hrt_train_load_counts_destroy(&check.loads);
     return done;
 }

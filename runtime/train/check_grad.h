@@ -19,7 +19,7 @@
 // root mean square gradient, and 1e6 times the rounding error of the difference (so rounding alone
 // stays near 1e-6). Fails when one is above 1e-5. Collective on several ranks, whose losses and gradients
 // are those of all their tokens: the lines are those of one rank with a microbatch of as many tokens.
-bool hrt_check_grad(struct hrt_state *state, int64_t draws, uint64_t seed, FILE *out,
-                    struct hrt_error *error);
+bool hrt_train_check_grad(struct hrt_state *state, int64_t draws, uint64_t seed, FILE *out,
+                          struct hrt_error *error);
 
 #endif

@@ -61,8 +61,9 @@ static bool touch_all(struct hrt_state *state, struct hrt_error *error) {
 static bool reserve_all(struct hrt_state *state, enum hrt_training training,
                         struct hrt_error *error) {
     const struct hrt_program *program = state->program;
-    const size_t params = hrt_state_params_bytes(program), batch = hrt_state_ids_bytes(program);
-    const size_t rounded = hrt_rounded_bytes(program);
+    const size_t params = hrt_params_state_bytes(program),
+                 batch = hrt_params_state_ids_bytes(program);
+    const size_t rounded = hrt_params_rounded_bytes(program);
     const bool apart = hrt_device_is_apart(&state->device), ahead = apart && !program->world;
     const bool own = program->owned || program->dense_shard;
     const bool part = own || program->dense_states;
@@ -83,7 +84,7 @@ static bool reserve_all(struct hrt_state *state, enum hrt_training training,
         {HRT_OF_DEVICE, &state->arena, program->arena_bytes, false, true, "the arena's values"},
         {HRT_OF_BOTH, &ids, batch, false, true, "token ids"},
         {HRT_OF_BOTH, &targets, batch, false, true, "target ids"},
-        {HRT_OF_BOTH, &sums, hrt_memory_sums_bytes(program), false, true, "sums of squares"},
+        {HRT_OF_BOTH, &sums, hrt_train_memory_sums_bytes(program), false, true, "sums of squares"},
         {HRT_OF_DEVICE, &clipped, sizeof *state->clipped, false, ahead, "the norm"},
         {HRT_OF_BOTH, &state->staging.base, hrt_params_staging_bytes(program), false, apart,
          "the staging buffer"},
@@ -97,8 +98,8 @@ static bool reserve_all(struct hrt_state *state, enum hrt_training training,
     bool reserved = true;
     for (size_t i = 0; reserved && i < sizeof all / sizeof *all; i++) {
         if (!all[i].wanted) continue;
-        reserved = hrt_state_reserve(state, all[i].memory, all[i].buffer, all[i].bytes,
-                                     all[i].sparse, all[i].what, error);
+        reserved = hrt_params_state_reserve(state, all[i].memory, all[i].buffer, all[i].bytes,
+                                            all[i].sparse, all[i].what, error);
     }
     state->ids = ids;
     state->targets = targets;
@@ -116,8 +117,9 @@ static void bind_device(struct hrt_state *state) {
     *(struct hkc_lane **)(model + program->lane_offset) = state->device.lane;
 }
 
-bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement,
-                      struct hrt_comm *comm, enum hrt_training training, struct hrt_error *error) {
+bool hrt_train_state_create(struct hrt_state *state, struct hrt_placement *placement,
+                            struct hrt_comm *comm, enum hrt_training training,
+                            struct hrt_error *error) {
     const struct hrt_program *program = placement->program;
     *state = (struct hrt_state){
         .program = program,
@@ -125,14 +127,14 @@ bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement,
         .training = training,
         .comm = program->world ? comm : NULL,
     };
-    const int local = state->comm ? hrt_comm_local(comm) : 0;
+    const int local = state->comm ? hrt_net_comm_local(comm) : 0;
     const bool opened = hrt_device_open(&state->device, program, local, error);
-    bool created = hrt_devices_meet(state, opened, error) &&
-                   hrt_memory_check(&state->device, program, training, error) &&
+    bool created = hrt_train_devices_meet(state, opened, error) &&
+                   hrt_train_memory_check(&state->device, program, training, error) &&
                    reserve_all(state, training, error);
-    if (state->comm && !error->shared) created = hrt_ranks_agree(state->comm, created, error);
+    if (state->comm && !error->shared) created = hrt_train_ranks_agree(state->comm, created, error);
     if (!created) { // Ranks that have met part together.
-        hrt_state_destroy(state);
+        hrt_train_state_destroy(state);
         return false;
     }
     bind_device(state);
@@ -142,20 +144,20 @@ bool hrt_state_create(struct hrt_state *state, struct hrt_placement *placement,
     return true;
 }
 
-void hrt_state_destroy(struct hrt_state *state) {
+void hrt_train_state_destroy(struct hrt_state *state) {
     const struct hrt_program *program = state->program;
-    const size_t params = hrt_state_params_bytes(program);
-    hrt_fssdp_destroy(state->fssdp);       // Chunks may still be on their way to other ranks,
-    hrt_train_dense_destroy(state->dense); // and gradients.
+    const size_t params = hrt_params_state_bytes(program);
+    hrt_experts_fssdp_destroy(state->fssdp); // Chunks may still be on their way to other ranks,
+    hrt_train_dense_destroy(state->dense);   // and gradients.
     release(state, HRT_OF_BOTH, state->model, program->model_bytes);
     for (int i = 0; i < HRT_VALUES; i++) release(state, HRT_OF_DEVICE, state->values[i], params);
-    release(state, HRT_OF_DEVICE, state->rounded, hrt_rounded_bytes(program));
+    release(state, HRT_OF_DEVICE, state->rounded, hrt_params_rounded_bytes(program));
     release(state, HRT_OF_DEVICE, state->arena, program->arena_bytes);
-    release(state, HRT_OF_BOTH, state->ids, hrt_state_ids_bytes(program));
-    release(state, HRT_OF_BOTH, state->targets, hrt_state_ids_bytes(program));
+    release(state, HRT_OF_BOTH, state->ids, hrt_params_state_ids_bytes(program));
+    release(state, HRT_OF_BOTH, state->targets, hrt_params_state_ids_bytes(program));
     release(state, HRT_OF_BOTH, state->staging.base, state->staging.bytes);
-    hrt_state_forget(state);
-    release(state, HRT_OF_BOTH, state->sums, hrt_memory_sums_bytes(program));
+    hrt_params_state_forget(state);
+    release(state, HRT_OF_BOTH, state->sums, hrt_train_memory_sums_bytes(program));
     release(state, HRT_OF_DEVICE, state->clipped, sizeof *state->clipped);
     hrt_experts_destroy(state->experts);
     if (state->comm && state->comm->executor) state->comm->executor->close(state->comm);

@@ -41,8 +41,8 @@ static int64_t widest_parts(const struct hrt_program *program, int64_t ranks) {
 
 // Bytes of one message at most: a round's, or all parts together.
 static size_t stride_of(const struct hrt_program *program) {
-    const size_t all =
-        (size_t)(widest_parts(program, program->world) * hrt_element_bytes(program->precision));
+    const size_t all = (size_t)(widest_parts(program, program->world) *
+                                hrt_params_element_bytes(program->precision));
     const size_t round = HRT_DENSE_ROUND / (size_t)program->world;
     return ((all < round ? all : round) + 64) / 64 * 64;
 }
@@ -134,7 +134,7 @@ bool hrt_train_dense_create(struct hrt_train_dense **created, struct hrt_state *
         .program = program,
         .grads = state->values[HRT_GRADIENTS],
         .params = state->values[HRT_PARAMETERS],
-        .element = (size_t)hrt_element_bytes(program->precision),
+        .element = (size_t)hrt_params_element_bytes(program->precision),
         .states = program->dense_states,
         .shard = program->dense_shard,
         .tensor = calloc(tensors + 1, sizeof *dense->tensor),

@@ -95,7 +95,7 @@ static char *sums_of_all(const struct hrt_train_dense *dense, int row) {
 static int32_t append(struct hrt_train_dense_job *job, enum hrt_step_kind kind, void *to,
                       const void *from, size_t bytes, int32_t first, int32_t second) {
     const struct hrt_train_dense *dense = job->dense;
-    return hrt_steps_append(
+    return hrt_net_steps_append(
         &job->steps,
         &(struct hrt_step){.kind = kind,
                            .type = dense->element == sizeof(float) ? HRT_FLOAT : HRT_DOUBLE,
@@ -151,15 +151,15 @@ static void list_shares(struct hrt_train_dense_job *job) {
     const size_t own = column_bytes(dense, column, rows);
     for (int i = 1; i < width && own; i++) {
         const int from = (column + width - i) % width;
-        dense->read[from] = hrt_steps_receive(&job->steps, rank_at(dense, row, from),
-                                              message_from(dense, from, 0), own, -1);
+        dense->read[from] = hrt_net_steps_receive(&job->steps, rank_at(dense, row, from),
+                                                  message_from(dense, from, 0), own, -1);
     }
     for (int i = 1; i < width; i++) {
         const int to = (column + i) % width;
         const size_t bytes = column_bytes(dense, to, rows);
         char *out = message_to(dense, to);
         const int32_t packed = list_column(job, HRT_COPY, to, out, -1);
-        if (bytes) hrt_steps_send(&job->steps, rank_at(dense, row, to), out, bytes, packed);
+        if (bytes) hrt_net_steps_send(&job->steps, rank_at(dense, row, to), out, bytes, packed);
     }
 }
 
@@ -192,13 +192,13 @@ static int32_t sum_nodes(struct hrt_train_dense_job *job, int32_t last) {
     const int32_t first = job->steps.count;
     for (int i = 1; i < rows && own; i++) {
         const int from = (row + rows - i) % rows;
-        dense->brought[from] = hrt_steps_receive(&job->steps, rank_at(dense, from, column),
-                                                 message_from(dense, column, from), own, -1);
+        dense->brought[from] = hrt_net_steps_receive(&job->steps, rank_at(dense, from, column),
+                                                     message_from(dense, column, from), own, -1);
     }
     for (int i = 1; i < rows; i++) {
         const int to = (row + i) % rows, peer = rank_at(dense, to, column);
         const size_t bytes = message_bytes(dense, peer);
-        if (bytes) hrt_steps_send(&job->steps, peer, sums_of_node(dense, to), bytes, last);
+        if (bytes) hrt_net_steps_send(&job->steps, peer, sums_of_node(dense, to), bytes, last);
     }
     set_round(job, first, 2);
     dense->brought[row] = last;
@@ -221,11 +221,12 @@ static void list_rows(struct hrt_train_dense_job *job, int32_t last) {
         const int from = (row + rows - i) % rows, peer = rank_at(dense, from, column);
         const size_t bytes = message_bytes(dense, peer);
         dense->brought[from] =
-            bytes ? hrt_steps_receive(&job->steps, peer, sums_of_all(dense, from), bytes, -1) : -1;
+            bytes ? hrt_net_steps_receive(&job->steps, peer, sums_of_all(dense, from), bytes, -1)
+                  : -1;
     }
     for (int i = 1; i < rows && own; i++)
-        hrt_steps_send(&job->steps, rank_at(dense, (row + i) % rows, column),
-                       sums_of_all(dense, row), own, last);
+        hrt_net_steps_send(&job->steps, rank_at(dense, (row + i) % rows, column),
+                           sums_of_all(dense, row), own, last);
     dense->brought[row] = last;
     set_round(job, first, 3);
 }
@@ -245,14 +246,14 @@ static void list_parts(struct hrt_train_dense_job *job) {
             // In place of the share, once that has been added.
             if (bytes)
                 dense->arrived[whose] =
-                    hrt_steps_receive(&job->steps, peer, in, bytes, dense->read[from]);
+                    hrt_net_steps_receive(&job->steps, peer, in, bytes, dense->read[from]);
         }
     }
     for (int r = 0; r < rows; r++) {
         const size_t bytes = message_bytes(dense, rank_at(dense, r, column));
         for (int i = 1; i < width && bytes; i++)
-            hrt_steps_send(&job->steps, rank_at(dense, row, (column + i) % width),
-                           sums_of_all(dense, r), bytes, dense->brought[r]);
+            hrt_net_steps_send(&job->steps, rank_at(dense, row, (column + i) % width),
+                               sums_of_all(dense, r), bytes, dense->brought[r]);
     }
     set_round(job, first, 4);
 }
@@ -279,7 +280,7 @@ static bool next_round(struct hrt_steps *steps) {
     struct hrt_train_dense *dense = job->dense;
     const int rank = dense->comm->rank, rows = rows_of(dense), row = rank / dense->width;
     int32_t last;
-    hrt_steps_clear(steps);
+    hrt_net_steps_clear(steps);
     if (!take_pieces(dense, job)) return false;
     char *own = sums_of_all(dense, row);
     for (int r = 0; r < dense->comm->size; r++)
@@ -319,7 +320,7 @@ struct hrt_mark hrt_train_dense_submit(struct hrt_train_dense *dense,
         .buffer = buffer,
         .reduce = reduce,
         .gather = gather};
-    return hrt_submit(dense->comm, HRT_LANE_DENSE, &job->steps);
+    return hrt_net_lane_submit(dense->comm, HRT_LANE_DENSE, &job->steps);
 }
 
 void hrt_train_dense_start(struct hrt_train_dense *dense, int64_t first, int64_t end, void *buffer,
@@ -331,6 +332,6 @@ void hrt_train_dense_start(struct hrt_train_dense *dense, int64_t first, int64_t
 }
 
 void hrt_train_dense_wait(struct hrt_train_dense *dense, const char *what) {
-    hrt_join(dense->comm, dense->last_sum, what);
+    hrt_net_lane_join(dense->comm, dense->last_sum, what);
     dense->jobs = 0;
 }

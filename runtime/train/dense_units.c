@@ -106,7 +106,7 @@ static int64_t bytes_of(const struct hrt_program *program, const struct hrt_buck
 // Two layers of the widest one, and two of those without layers.
 static int64_t most_bytes(const struct hrt_program *program, const struct hrt_bucket *list,
                           int count, bool copies) {
-    const int64_t element = hrt_element_bytes(program->precision);
+    const int64_t element = hrt_params_element_bytes(program->precision);
     int64_t layer = 0, first = 0, second = 0;
     for (int i = 0; i < count; i++) {
         const int64_t bytes = bytes_of(program, &list[i], element, copies);
@@ -148,14 +148,14 @@ static void round_param(const struct hrt_train_dense *dense, const struct hrt_pa
     const struct hrt_state *state = dense->units->state;
     if (!param->rounded) return;
     if (param->set < 0) {
-        hrt_round_tensor(param, param->offset + layer * param->elements, dense->params,
-                         state->rounded);
+        hrt_params_round_tensor(param, param->offset + layer * param->elements, dense->params,
+                                state->rounded);
         return;
     }
     const struct hrt_set *set = &dense->program->set[param->set];
     for (int64_t expert = 0; expert < set->experts; expert++)
-        hrt_round_tensor(param, hrt_chunk_offset(set, layer, expert) + param->offset, dense->params,
-                         state->rounded);
+        hrt_params_round_tensor(param, hrt_params_chunk_offset(set, layer, expert) + param->offset,
+                                dense->params, state->rounded);
 }
 
 void hrt_train_dense_await(struct hrt_train_dense *dense, int unit, int64_t layer) {
@@ -163,7 +163,7 @@ void hrt_train_dense_await(struct hrt_train_dense *dense, int unit, int64_t laye
     const struct hrt_bucket *list = &program->unit[unit];
     struct part *part = find(dense, unit, layer);
     if (!part) return;
-    hrt_join(dense->comm, part->mark, "parameters");
+    hrt_net_lane_join(dense->comm, part->mark, "parameters");
     for (int i = 0; i < list->params; i++)
         round_param(dense, &program->param[list->param[i]], layer);
     for (int i = 0; i < list->sets; i++) {
@@ -232,7 +232,7 @@ void hrt_train_dense_complete(struct hrt_train_dense *dense) {
     if (!dense->units || !dense->units->summed) return;
     const struct part *part = dense->units->summed;
     dense->units->summed = NULL;
-    hrt_join(dense->comm, part->mark, "the sum of gradients");
+    hrt_net_lane_join(dense->comm, part->mark, "the sum of gradients");
     for (int64_t i = 0; i < part->tensors; i++) hrt_train_dense_clear_others(dense, part->queue[i]);
 }
 

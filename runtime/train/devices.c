@@ -24,12 +24,12 @@ static bool find_sharing(struct hrt_comm *comm, const struct hrt_device *device,
                          struct hrt_sharing *sharing, struct hrt_error *error) {
     int64_t *address = calloc((size_t)comm->size * WORDS, sizeof *address);
     *sharing = (struct hrt_sharing){.one = -1, .other = -1};
-    if (!hrt_ranks_agree(comm, address || hrt_fail(error, "out of memory"), error)) {
+    if (!hrt_train_ranks_agree(comm, address || hrt_fail(error, "out of memory"), error)) {
         free(address);
         return false;
     }
     memcpy(&address[comm->rank * WORDS], device->address, HRT_DEVICE_ADDRESS);
-    hrt_comm_all_reduce(comm, address, (int64_t)comm->size * WORDS, HRT_INT64);
+    hrt_net_comm_all_reduce(comm, address, (int64_t)comm->size * WORDS, HRT_INT64);
     for (int one = 0; one < comm->size && sharing->one < 0; one++) {
         for (int other = one + 1; other < comm->size && sharing->one < 0; other++) {
             if (!same(comm, address, one, other)) continue;
@@ -55,19 +55,19 @@ static const struct hrt_executor *choose(const struct hrt_executor *executor, st
 // The device has failed. The process ends without the destructors of what has met others over it, which may wait for
 // ever.
 static void end(void *context, int exit_code) {
-    hrt_comm_abort(context, exit_code);
+    hrt_net_comm_abort(context, exit_code);
 }
 
-bool hrt_devices_meet(struct hrt_state *state, bool opened, struct hrt_error *error) {
+bool hrt_train_devices_meet(struct hrt_state *state, bool opened, struct hrt_error *error) {
     struct hrt_comm *comm = state->comm;
     struct hrt_sharing sharing;
     if (!comm || !state->program->executor) return opened;
-    if (!hrt_ranks_agree(comm, opened, error)) return false;
+    if (!hrt_train_ranks_agree(comm, opened, error)) return false;
     if (!find_sharing(comm, &state->device, &sharing, error)) return false;
     const struct hrt_executor *executor = choose(state->program->executor, comm, &sharing, error);
-    if (!hrt_ranks_agree(comm, executor, error)) return false;
+    if (!hrt_train_ranks_agree(comm, executor, error)) return false;
     const bool ready = executor->open(comm, &state->device, error);
-    if (!hrt_ranks_agree(comm, ready, error)) return false;
+    if (!hrt_train_ranks_agree(comm, ready, error)) return false;
     state->device.end = end;
     state->device.end_context = comm;
     executor->join(comm);

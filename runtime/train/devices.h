@@ -12,6 +12,6 @@ struct hrt_state;
 // share a device, its executor for that. `opened`: whether this rank's device is open, else `error` says why. Nothing
 // else to do in programs without an executor. Else collective: where a rank cannot, or nobody can serve ranks that
 // share a device, all return false and error->shared is set.
-bool hrt_devices_meet(struct hrt_state *state, bool opened, struct hrt_error *error);
+bool hrt_train_devices_meet(struct hrt_state *state, bool opened, struct hrt_error *error);
 
 #endif

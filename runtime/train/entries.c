@@ -8,15 +8,15 @@
 #include "runtime/params/element.h"
 #include "runtime/params/tensor.h"
 
-void hrt_entries_form(struct hrt_teacher_file *file, const struct hrt_program *program,
-                      int64_t entries) {
+void hrt_train_entries_form(struct hrt_teacher_file *file, const struct hrt_program *program,
+                            int64_t entries) {
     file->vocabulary = program->vocabulary;
     file->entries = entries < program->vocabulary ? entries : program->vocabulary;
     file->id_bytes = program->vocabulary <= UINT16_MAX + 1 ? 2 : 4;
     file->log_bytes = 2;
 }
 
-int64_t hrt_entries_bytes(const struct hrt_teacher_file *file) {
+int64_t hrt_train_entries_bytes(const struct hrt_teacher_file *file) {
     return file->entries * (file->id_bytes + file->log_bytes);
 }
 
@@ -48,13 +48,13 @@ static double find(struct hrt_entry *entry, int64_t count, const void *logits,
     double most = -INFINITY, sum = 0;
     for (int64_t k = 0; k < count; k++) entry[k] = (struct hrt_entry){-INFINITY, INT32_MAX};
     for (int64_t v = 0; v < vocabulary; v++) {
-        const double logit = hrt_element(logits, precision, row * vocabulary + v);
+        const double logit = hrt_params_element(logits, precision, row * vocabulary + v);
         const struct hrt_entry own = {logit, (int32_t)v};
         most = fmax(most, logit);
         if (is_less(entry[0], own)) sift(entry, count, own);
     }
     for (int64_t v = 0; v < vocabulary; v++)
-        sum += exp(hrt_element(logits, precision, row * vocabulary + v) - most);
+        sum += exp(hrt_params_element(logits, precision, row * vocabulary + v) - most);
     qsort(entry, (size_t)count, sizeof *entry, by_likelihood);
     return most + log(sum);
 }
@@ -67,14 +67,15 @@ static void store(const struct hrt_teacher_file *file, const struct hrt_entry *e
         const double log_prob = there ? entry[k].logit - sum : -INFINITY;
         const uint32_t id = there ? (uint32_t)entry[k].id : 0;
         memcpy(out + k * file->id_bytes, &id, (size_t)file->id_bytes);
-        hrt_hf_encode(HRT_HF_F16, &log_prob, 1, out + file->entries * file->id_bytes + 2 * k);
+        hrt_params_hf_encode(HRT_HF_F16, &log_prob, 1,
+                             out + file->entries * file->id_bytes + 2 * k);
     }
 }
 
-void hrt_entries_of(const struct hrt_teacher_file *file, const void *logits,
-                    enum hrt_precision precision, int64_t rows, struct hrt_entry *scratch,
-                    void *out) {
-    const int64_t bytes = hrt_entries_bytes(file);
+void hrt_train_entries_of(const struct hrt_teacher_file *file, const void *logits,
+                          enum hrt_precision precision, int64_t rows, struct hrt_entry *scratch,
+                          void *out) {
+    const int64_t bytes = hrt_train_entries_bytes(file);
 #pragma omp parallel for schedule(static)
     for (int64_t row = 0; row < rows; row++) {
         struct hrt_entry *own = scratch + row * file->entries;

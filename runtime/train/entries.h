@@ -6,11 +6,11 @@
 #include "runtime/program.h"
 
 // Fills in the form of a file: as many entries as asked for, at most all tokens, and how they are stored.
-void hrt_entries_form(struct hrt_teacher_file *file, const struct hrt_program *program,
-                      int64_t entries);
+void hrt_train_entries_form(struct hrt_teacher_file *file, const struct hrt_program *program,
+                            int64_t entries);
 
 // Bytes of a token's entries.
-int64_t hrt_entries_bytes(const struct hrt_teacher_file *file);
+int64_t hrt_train_entries_bytes(const struct hrt_teacher_file *file);
 
 // A token that may become one.
 struct hrt_entry {
@@ -21,8 +21,8 @@ struct hrt_entry {
 // The likeliest tokens of `rows` rows of logits, [rows, vocabulary] of `precision`, the first of equals, likeliest
 // first, and the logarithms of their probabilities among all tokens, in double precision until they are stored. `out`
 // [rows] as files have them; `scratch` [rows, entries].
-void hrt_entries_of(const struct hrt_teacher_file *file, const void *logits,
-                    enum hrt_precision precision, int64_t rows, struct hrt_entry *scratch,
-                    void *out);
+void hrt_train_entries_of(const struct hrt_teacher_file *file, const void *logits,
+                          enum hrt_precision precision, int64_t rows, struct hrt_entry *scratch,
+                          void *out);
 
 #endif

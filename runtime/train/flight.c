@@ -25,8 +25,8 @@ static void find_parts(struct hrt_flight *flight, int losses, struct part part[P
     part[6] = (struct part){(void **)&flight->said.log_probs, ids * (size_t)flight->entries};
 }
 
-bool hrt_flight_create(struct hrt_flight *flight, struct hrt_state *state, int64_t iterations,
-                       int64_t tokens, int64_t counts, struct hrt_error *error) {
+bool hrt_train_flight_create(struct hrt_flight *flight, struct hrt_state *state, int64_t iterations,
+                             int64_t tokens, int64_t counts, struct hrt_error *error) {
     struct part part[PARTS];
     *flight = (struct hrt_flight){.iterations = iterations,
                                   .tokens = tokens,
@@ -35,16 +35,16 @@ bool hrt_flight_create(struct hrt_flight *flight, struct hrt_state *state, int64
     find_parts(flight, state->device.loss_count, part);
     for (int i = 0; i < PARTS; i++) {
         if (!part[i].bytes) continue; // There is no teacher.
-        if (!hrt_state_take(state, HRT_OF_BOTH, part[i].at, part[i].bytes, "a step's batches",
-                            error)) {
-            hrt_flight_destroy(flight, state);
+        if (!hrt_params_state_take(state, HRT_OF_BOTH, part[i].at, part[i].bytes,
+                                   "a step's batches", error)) {
+            hrt_train_flight_destroy(flight, state);
             return false;
         }
     }
     return true;
 }
 
-void hrt_flight_destroy(struct hrt_flight *flight, struct hrt_state *state) {
+void hrt_train_flight_destroy(struct hrt_flight *flight, struct hrt_state *state) {
     struct part part[PARTS];
     find_parts(flight, state->device.loss_count, part);
     for (int i = 0; i < PARTS; i++) {
@@ -54,27 +54,27 @@ void hrt_flight_destroy(struct hrt_flight *flight, struct hrt_state *state) {
     *flight = (struct hrt_flight){0};
 }
 
-struct hrt_said hrt_flight_said(const struct hrt_flight *flight, int64_t iteration) {
+struct hrt_said hrt_train_flight_values(const struct hrt_flight *flight, int64_t iteration) {
     const int64_t first = iteration * flight->tokens * flight->entries;
     if (!flight->entries) return (struct hrt_said){0};
     return (struct hrt_said){flight->said.ids + first, flight->said.log_probs + first};
 }
 
-void hrt_flight_fetch_counts(const struct hrt_flight *flight, struct hrt_state *state,
-                             const struct hrt_load_counts *loads) {
+void hrt_train_flight_fetch_counts(const struct hrt_flight *flight, struct hrt_state *state,
+                                   const struct hrt_load_counts *loads) {
     hrt_device_fetch(&state->device, flight->count, loads->counted,
                      (size_t)flight->counts * sizeof *flight->count);
 }
 
-void hrt_flight_return_counts(const struct hrt_flight *flight, struct hrt_state *state,
-                              const struct hrt_load_counts *loads) {
+void hrt_train_flight_return_counts(const struct hrt_flight *flight, struct hrt_state *state,
+                                    const struct hrt_load_counts *loads) {
     const size_t bytes = (size_t)flight->counts * sizeof *flight->count;
     memcpy(flight->count, loads->count, bytes);
     hrt_device_fetch(&state->device, loads->counted, flight->count, bytes);
 }
 
-void hrt_flight_fetch(const struct hrt_flight *flight, struct hrt_state *state,
-                      const struct hrt_load_counts *loads) {
+void hrt_train_flight_fetch(const struct hrt_flight *flight, struct hrt_state *state,
+                            const struct hrt_load_counts *loads) {
     hrt_device_fetch(&state->device, flight->clipped, state->clipped, sizeof *flight->clipped);
-    hrt_flight_fetch_counts(flight, state, loads);
+    hrt_train_flight_fetch_counts(flight, state, loads);
 }

@@ -22,25 +22,25 @@ struct hrt_flight {
 };
 
 // Takes the memory of a step of `iterations` with `tokens` each, on the device of `state`. False: out of memory.
-bool hrt_flight_create(struct hrt_flight *flight, struct hrt_state *state, int64_t iterations,
-                       int64_t tokens, int64_t counts, struct hrt_error *error);
+bool hrt_train_flight_create(struct hrt_flight *flight, struct hrt_state *state, int64_t iterations,
+                             int64_t tokens, int64_t counts, struct hrt_error *error);
 
 // Frees it; a zeroed one has nothing. The device must no longer work for it.
-void hrt_flight_destroy(struct hrt_flight *flight, struct hrt_state *state);
+void hrt_train_flight_destroy(struct hrt_flight *flight, struct hrt_state *state);
 
 // Teacher entries of the sequences of an iteration.
-struct hrt_said hrt_flight_said(const struct hrt_flight *flight, int64_t iteration);
+struct hrt_said hrt_train_flight_values(const struct hrt_flight *flight, int64_t iteration);
 
 // Queues the copy of the device's counts to the host.
-void hrt_flight_fetch_counts(const struct hrt_flight *flight, struct hrt_state *state,
-                             const struct hrt_load_counts *loads);
+void hrt_train_flight_fetch_counts(const struct hrt_flight *flight, struct hrt_state *state,
+                                   const struct hrt_load_counts *loads);
 
 // The other way round: the sums over ranks in loads->count become the device's counts.
-void hrt_flight_return_counts(const struct hrt_flight *flight, struct hrt_state *state,
-                              const struct hrt_load_counts *loads);
+void hrt_train_flight_return_counts(const struct hrt_flight *flight, struct hrt_state *state,
+                                    const struct hrt_load_counts *loads);
 
 // Queues the copies that end a step: the counts, and the norm.
-void hrt_flight_fetch(const struct hrt_flight *flight, struct hrt_state *state,
-                      const struct hrt_load_counts *loads);
+void hrt_train_flight_fetch(const struct hrt_flight *flight, struct hrt_state *state,
+                            const struct hrt_load_counts *loads);
 
 #endif

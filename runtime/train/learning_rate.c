@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-double hrt_learning_rate(const struct hrt_config *config, int64_t step) {
+double hrt_train_learning_rate(const struct hrt_config *config, int64_t step) {
     if (step < config->train_schedule_warmup)
         return config->train_optimizer_lr * (double)(step + 1) /
                (double)config->train_schedule_warmup;

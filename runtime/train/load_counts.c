@@ -11,8 +11,8 @@ static int64_t size_of(const struct hrt_program *program, int index) {
     return set->layers * set->experts;
 }
 
-bool hrt_load_counts_create(struct hrt_load_counts *loads, const struct hrt_program *program,
-                            struct hrt_device *device, struct hrt_error *error) {
+bool hrt_train_load_counts_create(struct hrt_load_counts *loads, const struct hrt_program *program,
+                                  struct hrt_device *device, struct hrt_error *error) {
     *loads = (struct hrt_load_counts){.program = program, .empty = true};
     for (int i = 0; i < program->loads; i++) loads->counts += size_of(program, i);
     loads->count = calloc((size_t)loads->counts + 1, sizeof *loads->count);
@@ -22,11 +22,11 @@ bool hrt_load_counts_create(struct hrt_load_counts *loads, const struct hrt_prog
         loads->counted = device->backend->take(device, HRT_OF_DEVICE, bytes, false);
     }
     if (loads->count && (loads->counted || !loads->device)) return true;
-    hrt_load_counts_destroy(loads);
+    hrt_train_load_counts_destroy(loads);
     return hrt_fail(error, "out of memory");
 }
 
-void hrt_load_counts_destroy(struct hrt_load_counts *loads) {
+void hrt_train_load_counts_destroy(struct hrt_load_counts *loads) {
     const size_t bytes = (size_t)loads->counts * sizeof *loads->counted;
     if (loads->counted)
         loads->device->backend->give(loads->device, HRT_OF_DEVICE, loads->counted, bytes);
@@ -34,12 +34,12 @@ void hrt_load_counts_destroy(struct hrt_load_counts *loads) {
     *loads = (struct hrt_load_counts){0};
 }
 
-void hrt_load_counts_clear(struct hrt_load_counts *loads) {
+void hrt_train_load_counts_clear(struct hrt_load_counts *loads) {
     memset(loads->count, 0, (size_t)loads->counts * sizeof *loads->count);
     loads->empty = true;
 }
 
-void hrt_load_counts_add(struct hrt_load_counts *loads, const void *arena) {
+void hrt_train_load_counts_add(struct hrt_load_counts *loads, const void *arena) {
     const enum hk_write write = loads->empty ? HK_STORE : HK_ADD;
     int64_t at = 0;
     for (int i = 0; i < loads->program->loads; i++) {
@@ -58,13 +58,13 @@ void hrt_load_counts_add(struct hrt_load_counts *loads, const void *arena) {
     loads->empty = false;
 }
 
-void hrt_load_counts_collect(struct hrt_load_counts *loads) {
+void hrt_train_load_counts_collect(struct hrt_load_counts *loads) {
     if (!loads->device || loads->empty) return;
     hrt_device_read(loads->device, loads->count, loads->counted,
                     (size_t)loads->counts * sizeof *loads->count, HRT_WHY_LOADS);
 }
 
-const int64_t *hrt_load_counts_of(const struct hrt_load_counts *loads, int index) {
+const int64_t *hrt_train_load_counts_of(const struct hrt_load_counts *loads, int index) {
     const int64_t *count = loads->count;
     for (int i = 0; i < index; i++) count += size_of(loads->program, i);
     return count;

@@ -19,20 +19,20 @@ struct hrt_load_counts {
 };
 
 // Creates zeroed counts. `device`, which is borrowed, is that of the arenas. False: out of memory.
-bool hrt_load_counts_create(struct hrt_load_counts *loads, const struct hrt_program *program,
-                            struct hrt_device *device, struct hrt_error *error);
-void hrt_load_counts_destroy(struct hrt_load_counts *loads);
+bool hrt_train_load_counts_create(struct hrt_load_counts *loads, const struct hrt_program *program,
+                                  struct hrt_device *device, struct hrt_error *error);
+void hrt_train_load_counts_destroy(struct hrt_load_counts *loads);
 
-void hrt_load_counts_clear(struct hrt_load_counts *loads);
+void hrt_train_load_counts_clear(struct hrt_load_counts *loads);
 
 // Adds the counts that the last forward left in the arena: to `count`, or, in queued work of a device with separate
 // memory, to `counted`.
-void hrt_load_counts_add(struct hrt_load_counts *loads, const void *arena);
+void hrt_train_load_counts_add(struct hrt_load_counts *loads, const void *arena);
 
 // Copies the sums to `count`. Waits for a device with separate memory.
-void hrt_load_counts_collect(struct hrt_load_counts *loads);
+void hrt_train_load_counts_collect(struct hrt_load_counts *loads);
 
 // The counts of load `index`, [layers][experts].
-const int64_t *hrt_load_counts_of(const struct hrt_load_counts *loads, int index);
+const int64_t *hrt_train_load_counts_of(const struct hrt_load_counts *loads, int index);
 
 #endif

@@ -18,11 +18,11 @@
 
 enum { OPTIMIZER_STATES = 2, TEXT_MAX = 512 };
 
-size_t hrt_memory_sums_bytes(const struct hrt_program *program) {
+size_t hrt_train_memory_sums_bytes(const struct hrt_program *program) {
     int64_t tensors = 0;
     for (int i = 0; i < program->params; i++)
-        tensors += program->param[i].set < 0 ? hrt_param_tensors(program, &program->param[i]) : 0;
-    return (size_t)(tensors + hrt_ranks_chunks(program) + program->world) * sizeof(double);
+        tensors += program->param[i].set < 0 ? hrt_params_tensors(program, &program->param[i]) : 0;
+    return (size_t)(tensors + hrt_train_ranks_chunks(program) + program->world) * sizeof(double);
 }
 
 // Bytes of parameters and of what has their layout.
@@ -38,12 +38,12 @@ static size_t bytes_of(const struct hpl_held *held, enum hpl_buffer buffer, int6
 
 // On the fullest rank, with the first owners; all of it where there is no memory to find out.
 static struct places places_of(const struct hrt_program *program, bool apart) {
-    const size_t all = hrt_state_params_bytes(program);
+    const size_t all = hrt_params_state_bytes(program);
     const int64_t page = apart ? (int64_t)program->device->page_bytes : 0;
-    struct places places = {all, all, hrt_rounded_bytes(program), all};
+    struct places places = {all, all, hrt_params_rounded_bytes(program), all};
     struct hrt_placement placement;
     struct hrt_error error;
-    if (!hrt_placement_create(&placement, program, 0, &error)) return places;
+    if (!hrt_params_placement_create(&placement, program, 0, &error)) return places;
     const struct hpl_held *held = &placement.held;
     bool *taken = page ? malloc((size_t)hpl_held_pages(held, page)) : NULL;
     if (!page || taken)
@@ -52,20 +52,20 @@ static struct places places_of(const struct hrt_program *program, bool apart) {
             program->bind_rounded ? bytes_of(held, HPL_COPIES, page, taken) : 0,
             bytes_of(held, HPL_STATE, page, taken)};
     free(taken);
-    hrt_placement_destroy(&placement);
+    hrt_params_placement_destroy(&placement);
     return places;
 }
 
-int hrt_memory_list(const struct hrt_program *program, enum hrt_training training,
-                    struct hrt_memory_line line[HRT_MEMORY_LINES]) {
+int hrt_train_memory_list(const struct hrt_program *program, enum hrt_training training,
+                          struct hrt_memory_line line[HRT_MEMORY_LINES]) {
     const struct hrt_device_backend *device = program->device;
     const bool apart = device && device->apart;
     const enum hrt_memory_place place = apart ? HRT_ON_DEVICE : HRT_ON_HOST;
     const struct places places = places_of(program, apart);
-    const struct hrt_experts_bytes rows = hrt_ranks_moving_bytes(program);
+    const struct hrt_experts_bytes rows = hrt_train_ranks_moving_bytes(program);
     const size_t messages = program->executor ? program->executor->bytes((int)program->world) : 0;
-    const size_t shared = program->model_bytes + 2 * hrt_state_ids_bytes(program) +
-                          hrt_memory_sums_bytes(program) + rows.both;
+    const size_t shared = program->model_bytes + 2 * hrt_params_state_ids_bytes(program) +
+                          hrt_train_memory_sums_bytes(program) + rows.both;
     const struct hrt_memory_line all[] = {
         {"parameters", place, false, (double)places.params},
         {"bf16 copies", place, false, (double)places.rounded},
@@ -74,11 +74,11 @@ int hrt_memory_list(const struct hrt_program *program, enum hrt_training trainin
          program->host_states ? HRT_PINNED : place, false,
          training ? OPTIMIZER_STATES * (double)places.states : 0},
         {"Muon's scratch", place, false,
-         training == HRT_BY_MUON ? (double)hrt_muon_bytes(program) : 0},
+         training == HRT_BY_MUON ? (double)hrt_train_muon_bytes(program) : 0},
         {"arena", place, false, (double)program->arena_bytes},
         {"rows under way", place, false,
          (double)(rows.there + (apart ? 0 : rows.here + rows.both))},
-        {"replicas", place, false, (double)hrt_fssdp_bytes(program)},
+        {"replicas", place, false, (double)hrt_experts_fssdp_bytes(program)},
         {"sums under way", place, false, (double)hrt_train_dense_bytes(program)},
         {"messages, about", place, true, (double)messages},
         {"scratch", place, true, apart ? (double)device->lane_bytes : 0},
@@ -86,7 +86,7 @@ int hrt_memory_list(const struct hrt_program *program, enum hrt_training trainin
         {"staging buffer", HRT_PINNED, false,
          apart ? (double)hrt_params_staging_bytes(program) : 0},
         {program->world ? "program, its ranks" : "program", HRT_ON_HOST, false,
-         (double)(hrt_ranks_process_bytes(program) + (apart ? rows.here : 0))},
+         (double)(hrt_train_ranks_process_bytes(program) + (apart ? rows.here : 0))},
     };
     _Static_assert(sizeof all / sizeof *all == HRT_MEMORY_LINES, "one line each");
     int lines = 0;
@@ -96,7 +96,7 @@ int hrt_memory_list(const struct hrt_program *program, enum hrt_training trainin
     return lines;
 }
 
-double hrt_memory_saving(const struct hrt_program *program, int64_t copies) {
+double hrt_train_memory_saving(const struct hrt_program *program, int64_t copies) {
     const bool apart = program->device && program->device->apart;
     const struct places places = places_of(program, apart);
     const double values = (double)places.params + OPTIMIZER_STATES * (double)places.states;
@@ -125,14 +125,14 @@ static void add_settings(char text[TEXT_MAX], const struct hrt_program *program)
         add(text, "; values of tokens take half with --set train.precision=bf16");
 }
 
-bool hrt_memory_check(struct hrt_device *device, const struct hrt_program *program,
-                      enum hrt_training training, struct hrt_error *error) {
+bool hrt_train_memory_check(struct hrt_device *device, const struct hrt_program *program,
+                            enum hrt_training training, struct hrt_error *error) {
     struct hrt_memory_line line[HRT_MEMORY_LINES];
     size_t left, all;
     double needed = 0;
     char text[TEXT_MAX] = "", size[32], free_bytes[32], all_bytes[32];
     if (!hrt_device_is_apart(device)) return true;
-    const int lines = hrt_memory_list(program, training, line);
+    const int lines = hrt_train_memory_list(program, training, line);
     device->backend->room(device, &left, &all);
     for (int i = 0; i < lines; i++) {
         if (line[i].place != HRT_ON_DEVICE || line[i].opened) continue;

@@ -67,7 +67,7 @@ static size_t aligned(int64_t elements, size_t element) {
 }
 
 static struct sizes sizes_of(const struct hrt_program *program) {
-    const size_t element = (size_t)hrt_element_bytes(program->precision);
+    const size_t element = (size_t)hrt_params_element_bytes(program->precision);
     int64_t elements = 1, side = 1;
     for (int i = 0; i < program->params; i++) {
         const struct hrt_param *param = &program->param[i];
@@ -78,15 +78,15 @@ static struct sizes sizes_of(const struct hrt_program *program) {
     return (struct sizes){aligned(elements, element), aligned(side * side, element), ALIGNED};
 }
 
-size_t hrt_muon_bytes(const struct hrt_program *program) {
+size_t hrt_train_muon_bytes(const struct hrt_program *program) {
     const struct sizes sizes = sizes_of(program);
     return 2 * sizes.matrix + 2 * sizes.gram + sizes.squares;
 }
 
-bool hrt_muon_create(struct hrt_muon *muon, const struct hrt_program *program,
-                     struct hrt_device *device, struct hrt_error *error) {
+bool hrt_train_muon_create(struct hrt_muon *muon, const struct hrt_program *program,
+                           struct hrt_device *device, struct hrt_error *error) {
     const struct sizes sizes = sizes_of(program);
-    const size_t bytes = hrt_muon_bytes(program);
+    const size_t bytes = hrt_train_muon_bytes(program);
     char *room = device->backend->take(device, HRT_OF_DEVICE, bytes, false);
     *muon = (struct hrt_muon){.device = device, .room = room, .bytes = bytes};
     if (!room) return hrt_fail(error, "out of memory: Muon needs room for the largest matrix");
@@ -98,14 +98,15 @@ bool hrt_muon_create(struct hrt_muon *muon, const struct hrt_program *program,
     return true;
 }
 
-void hrt_muon_destroy(struct hrt_muon *muon) {
+void hrt_train_muon_destroy(struct hrt_muon *muon) {
     if (muon->room)
         muon->device->backend->give(muon->device, HRT_OF_DEVICE, muon->room, muon->bytes);
     *muon = (struct hrt_muon){0};
 }
 
-void hrt_muon_look_ahead(const struct hrt_muon *muon, enum hrt_precision precision, void *gradients,
-                         void *momentum, int64_t count, const struct hk_muon_rule *rule) {
+void hrt_train_muon_look_ahead(const struct hrt_muon *muon, enum hrt_precision precision,
+                               void *gradients, void *momentum, int64_t count,
+                               const struct hk_muon_rule *rule) {
     if (hrt_device_is_apart(muon->device))
         muon->device->backend->muon_look_ahead(muon->device, gradients, momentum, count, rule);
     else if (precision == HRT_FP64)
@@ -114,9 +115,9 @@ void hrt_muon_look_ahead(const struct hrt_muon *muon, enum hrt_precision precisi
         hk_muon_look_ahead_f32(gradients, momentum, count, rule);
 }
 
-void hrt_muon_move(const struct hrt_muon *muon, const struct hrt_param *param,
-                   enum hrt_precision precision, void *values, const void *ahead, int64_t first,
-                   int64_t count, const struct hk_muon_rule *rule) {
+void hrt_train_muon_move(const struct hrt_muon *muon, const struct hrt_param *param,
+                         enum hrt_precision precision, void *values, const void *ahead,
+                         int64_t first, int64_t count, const struct hk_muon_rule *rule) {
     if (hrt_device_is_apart(muon->device))
         move_apart(muon, param, values, ahead, first, count, rule);
     else if (precision == HRT_FP64)

@@ -26,25 +26,26 @@ struct hrt_muon {
 };
 
 // Bytes of the room for the program's largest matrix.
-size_t hrt_muon_bytes(const struct hrt_program *program);
+size_t hrt_train_muon_bytes(const struct hrt_program *program);
 
 // Takes that room. False: out of memory.
-bool hrt_muon_create(struct hrt_muon *muon, const struct hrt_program *program,
-                     struct hrt_device *device, struct hrt_error *error);
+bool hrt_train_muon_create(struct hrt_muon *muon, const struct hrt_program *program,
+                           struct hrt_device *device, struct hrt_error *error);
 // Gives it back; a zeroed one has none.
-void hrt_muon_destroy(struct hrt_muon *muon);
+void hrt_train_muon_destroy(struct hrt_muon *muon);
 
 // A step has two parts; a device with separate memory runs them later, in queued work. GEMMs are the kernels': the
 // same bits by any number of threads, so on every rank.
 //
 // For `count` elements: the gradients move the momentum, and the matrix to make orthogonal takes their place.
-void hrt_muon_look_ahead(const struct hrt_muon *muon, enum hrt_precision precision, void *gradients,
-                         void *momentum, int64_t count, const struct hk_muon_rule *rule);
+void hrt_train_muon_look_ahead(const struct hrt_muon *muon, enum hrt_precision precision,
+                               void *gradients, void *momentum, int64_t count,
+                               const struct hk_muon_rule *rule);
 
 // Moves elements first .. first + count - 1 of one tensor of `param`, `values`, by the matrices that
-// hrt_muon_look_ahead left in place of all its gradients, `ahead`; both as they are stored.
-void hrt_muon_move(const struct hrt_muon *muon, const struct hrt_param *param,
-                   enum hrt_precision precision, void *values, const void *ahead, int64_t first,
-                   int64_t count, const struct hk_muon_rule *rule);
+// hrt_train_muon_look_ahead left in place of all its gradients, `ahead`; both as they are stored.
+void hrt_train_muon_move(const struct hrt_muon *muon, const struct hrt_param *param,
+                         enum hrt_precision precision, void *values, const void *ahead,
+                         int64_t first, int64_t count, const struct hk_muon_rule *rule);
 
 #endif

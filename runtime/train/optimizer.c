@@ -55,45 +55,48 @@ static int64_t join(struct hrt_span *span, int64_t spans) {
     return joined;
 }
 
-bool hrt_optimizer_create(struct hrt_optimizer *optimizer, const struct hrt_placement *placement,
-                          struct hrt_error *error) {
+bool hrt_train_optimizer_create(struct hrt_optimizer *optimizer,
+                                const struct hrt_placement *placement, struct hrt_error *error) {
     const struct hrt_program *program = placement->program;
     int64_t tensors = 0;
     for (int i = 0; i < program->params; i++)
-        tensors += hrt_param_tensors(program, &program->param[i]);
+        tensors += hrt_params_tensors(program, &program->param[i]);
     *optimizer = (struct hrt_optimizer){
         .all = malloc(((size_t)tensors + 1) * sizeof *optimizer->all),
         .room = tensors,
     };
     if (!optimizer->all) return hrt_fail(error, "out of memory");
-    hrt_optimizer_collect(optimizer, placement);
+    hrt_train_optimizer_collect(optimizer, placement);
     return true;
 }
 
-bool hrt_optimizer_share(struct hrt_optimizer *optimizer, const struct hrt_placement *placement,
-                         const struct hrt_train_dense *dense, struct hrt_error *error) {
+bool hrt_train_optimizer_share(struct hrt_optimizer *optimizer,
+                               const struct hrt_placement *placement,
+                               const struct hrt_train_dense *dense, struct hrt_error *error) {
     const int64_t room = optimizer->room + hrt_train_dense_cuts(dense) + 1;
     struct hrt_span *span = malloc((size_t)room * sizeof *span);
     if (!span) return hrt_fail(error, "out of memory");
     optimizer->dense = dense;
     optimizer->span = span;
-    hrt_optimizer_collect(optimizer, placement);
+    hrt_train_optimizer_collect(optimizer, placement);
     return true;
 }
 
-bool hrt_optimizer_use_muon(struct hrt_optimizer *optimizer, struct hrt_state *state,
-                            struct hrt_error *error) {
-    if (!hrt_muon_create(&optimizer->muon, state->program, &state->device, error)) return false;
+bool hrt_train_optimizer_use_muon(struct hrt_optimizer *optimizer, struct hrt_state *state,
+                                  struct hrt_error *error) {
+    if (!hrt_train_muon_create(&optimizer->muon, state->program, &state->device, error))
+        return false;
     optimizer->matrices = true;
-    hrt_optimizer_collect(optimizer, state->placement);
+    hrt_train_optimizer_collect(optimizer, state->placement);
     return true;
 }
 
-void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_placement *placement) {
+void hrt_train_optimizer_collect(struct hrt_optimizer *optimizer,
+                                 const struct hrt_placement *placement) {
     struct hrt_tensor tensor = {0};
     struct hrt_span *all = optimizer->all;
     int64_t spans = 0;
-    while (hrt_tensor_next_here(placement, &tensor)) {
+    while (hrt_params_tensor_next_here(placement, &tensor)) {
         const struct hrt_param *param = tensor.param;
         if (!param->trainable) continue;
         // No rank has a shared tensor whole before all ranks have sent their parts.
@@ -118,10 +121,10 @@ void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_pla
     optimizer->spans = spans;
 }
 
-void hrt_optimizer_destroy(struct hrt_optimizer *optimizer) {
+void hrt_train_optimizer_destroy(struct hrt_optimizer *optimizer) {
     if (optimizer->span != optimizer->all) free(optimizer->span);
     free(optimizer->all);
-    hrt_muon_destroy(&optimizer->muon);
+    hrt_train_muon_destroy(&optimizer->muon);
     *optimizer = (struct hrt_optimizer){0};
 }
 
@@ -159,13 +162,14 @@ static void update(struct hrt_state *state, const struct hrt_span *span,
     }
     hk_adamw_f32(param, grad, mean, variance, span->count, rule);
     if (span->copy == HRT_COPY_APART) // While it is in cache.
-        hrt_round_tensor(span->param, at, state->values[HRT_PARAMETERS], state->rounded);
+        hrt_params_round_tensor(span->param, at, state->values[HRT_PARAMETERS], state->rounded);
 }
 
 // ---- matrices of Muon
 
 static void *place_of(const struct hrt_state *state, enum hrt_values values, int64_t offset) {
-    return (char *)state->values[values] + offset * hrt_element_bytes(state->program->precision);
+    return (char *)state->values[values] +
+           offset * hrt_params_element_bytes(state->program->precision);
 }
 
 static void round_matrix(struct hrt_state *state, const struct hrt_span *span) {
@@ -176,16 +180,17 @@ static void round_matrix(struct hrt_state *state, const struct hrt_span *span) {
         device->backend->round(device, (hk_bf16 *)state->rounded + at,
                                place_of(state, HRT_PARAMETERS, at), span->count);
     else
-        hrt_round_tensor(span->param, at, state->values[HRT_PARAMETERS], state->rounded);
+        hrt_params_round_tensor(span->param, at, state->values[HRT_PARAMETERS], state->rounded);
 }
 
 // Moves the part `span` of the tensor that begins at `offset`.
 static void move_matrix(const struct hrt_optimizer *optimizer, struct hrt_state *state,
                         const struct hrt_span *span, int64_t offset,
                         const struct hk_muon_rule *rule) {
-    hrt_muon_move(&optimizer->muon, span->param, state->program->precision,
-                  place_of(state, HRT_PARAMETERS, offset), place_of(state, HRT_GRADIENTS, offset),
-                  span->offset - offset, span->count, rule);
+    hrt_train_muon_move(&optimizer->muon, span->param, state->program->precision,
+                        place_of(state, HRT_PARAMETERS, offset),
+                        place_of(state, HRT_GRADIENTS, offset), span->offset - offset, span->count,
+                        rule);
 }
 
 static struct hk_muon_rule muon_rule_of(const struct hk_adamw_rule *rule,
@@ -206,12 +211,12 @@ static void update_matrix(const struct hrt_optimizer *optimizer, struct hrt_stat
     const struct hk_muon_rule muon = muon_rule_of(rule, config);
     const int64_t at = span->offset;
     void *gradients = place_of(state, HRT_GRADIENTS, at);
-    hrt_muon_look_ahead(&optimizer->muon, state->program->precision, gradients,
-                        place_of(state, HRT_MEANS, at), span->count, &muon);
+    hrt_train_muon_look_ahead(&optimizer->muon, state->program->precision, gradients,
+                              place_of(state, HRT_MEANS, at), span->count, &muon);
     if (span->shared) return;
     move_matrix(optimizer, state, span, at, &muon);
     hrt_device_clear(&state->device, gradients,
-                     (size_t)(span->count * hrt_element_bytes(state->program->precision)));
+                     (size_t)(span->count * hrt_params_element_bytes(state->program->precision)));
     round_matrix(state, span);
 }
 
@@ -228,9 +233,9 @@ static void move_shared(const struct hrt_optimizer *optimizer, struct hrt_state 
     }
 }
 
-void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state *state,
-                        const struct hrt_config *config, int64_t step, double lr,
-                        double grad_scale) {
+void hrt_train_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state *state,
+                              const struct hrt_config *config, int64_t step, double lr,
+                              double grad_scale) {
     struct hk_adamw_rule rule = {
         .beta1 = config->train_optimizer_betas[0],
         .beta2 = config->train_optimizer_betas[1],
@@ -251,7 +256,7 @@ void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state 
     }
     if (optimizer->dense && optimizer->matrices) move_shared(optimizer, state, config, &rule, lr);
     if (state->dense) hrt_train_dense_publish(state->dense);
-    if (optimizer->dense) hrt_state_round(state);
+    if (optimizer->dense) hrt_params_state_round(state);
 }
 
 // Sums the squares of `arrays` arrays of `count` gradients, one behind the other.
@@ -278,7 +283,7 @@ static void sum_chunks(struct hrt_state *state, double *sum) {
         int64_t held = 0; // Right before the chunk.
         for (int64_t chunk = 0; chunk <= chunks; chunk++) {
             if (chunk < chunks &&
-                hrt_owns(state->placement, i, chunk / set->experts, chunk % set->experts)) {
+                hrt_params_owns(state->placement, i, chunk / set->experts, chunk % set->experts)) {
                 held++;
                 continue;
             }
@@ -292,14 +297,14 @@ static void sum_chunks(struct hrt_state *state, double *sum) {
     }
 }
 
-// Those of one rank, in the order that hrt_grad_norm gives.
+// Those of one rank, in the order that hrt_train_grad_norm gives.
 static void sum_all(struct hrt_state *state) {
     const struct hrt_program *program = state->program;
     double *sum = state->sums;
     for (int i = 0; i < program->params; i++) {
         const struct hrt_param *param = &program->param[i];
         if (param->set >= 0 || !param->trainable) continue;
-        const int64_t tensors = hrt_param_tensors(program, param);
+        const int64_t tensors = hrt_params_tensors(program, param);
         sum_squares(state, sum, param->offset, param->elements, tensors);
         sum += tensors;
     }
@@ -308,10 +313,10 @@ static void sum_all(struct hrt_state *state) {
 
 // How many there are.
 static int64_t sums_of(const struct hrt_program *program) {
-    int64_t sums = hrt_ranks_chunks(program);
+    int64_t sums = hrt_train_ranks_chunks(program);
     for (int i = 0; i < program->params; i++) {
         const struct hrt_param *param = &program->param[i];
-        if (param->set < 0 && param->trainable) sums += hrt_param_tensors(program, param);
+        if (param->set < 0 && param->trainable) sums += hrt_params_tensors(program, param);
     }
     return sums;
 }
@@ -328,19 +333,19 @@ static double ask_own_squares(struct hrt_state *state, double *sum) {
 // The ranks' own sums, then the chunks': [world + chunks], each filled in by one rank.
 static double sum_ranks(struct hrt_state *state) {
     const struct hrt_program *program = state->program;
-    const int64_t sums = program->world + (program->owned ? hrt_ranks_chunks(program) : 0);
+    const int64_t sums = program->world + (program->owned ? hrt_train_ranks_chunks(program) : 0);
     double *all = state->sums, sum = 0;
     memset(all, 0, (size_t)sums * sizeof *all);
     if (program->owned) sum_chunks(state, all + program->world);
     all[state->comm->rank] = hrt_device_is_apart(&state->device)
                                  ? ask_own_squares(state, all + sums)
                                  : hrt_train_dense_own_squares(state->dense);
-    hrt_comm_all_reduce(state->comm, all, sums, HRT_DOUBLE);
+    hrt_net_comm_all_reduce(state->comm, all, sums, HRT_DOUBLE);
     for (int64_t i = 0; i < sums; i++) sum += all[i];
     return sum;
 }
 
-double hrt_grad_norm(struct hrt_state *state) {
+double hrt_train_grad_norm(struct hrt_state *state) {
     if (state->dense) return sqrt(sum_ranks(state));
     const int64_t sums = sums_of(state->program);
     double sum = 0;
@@ -349,8 +354,8 @@ double hrt_grad_norm(struct hrt_state *state) {
     return sqrt(sum);
 }
 
-void hrt_grad_clip(struct hrt_state *state, struct hrt_graph *squares, const float *losses,
-                   int64_t count, double clip, int64_t skips) {
+void hrt_train_grad_clip(struct hrt_state *state, struct hrt_graph *squares, const float *losses,
+                         int64_t count, double clip, int64_t skips) {
     struct hrt_device *device = &state->device;
     if (!hrt_device_graph_run(squares, device)) {
         sum_all(state);

@@ -43,42 +43,44 @@ struct hrt_optimizer {
 
 // Collects the spans of trainable parameters; constants (rope tables, selection biases) are in none. False: out of
 // memory. Not collective.
-bool hrt_optimizer_create(struct hrt_optimizer *optimizer, const struct hrt_placement *placement,
-                          struct hrt_error *error);
+bool hrt_train_optimizer_create(struct hrt_optimizer *optimizer,
+                                const struct hrt_placement *placement, struct hrt_error *error);
 
 // Collects them again, after experts have changed their owners.
-void hrt_optimizer_collect(struct hrt_optimizer *optimizer, const struct hrt_placement *placement);
+void hrt_train_optimizer_collect(struct hrt_optimizer *optimizer,
+                                 const struct hrt_placement *placement);
 
 // From now on this rank updates its part of dense parameters (dense.h, dense = states).
-bool hrt_optimizer_share(struct hrt_optimizer *optimizer, const struct hrt_placement *placement,
-                         const struct hrt_train_dense *dense, struct hrt_error *error);
+bool hrt_train_optimizer_share(struct hrt_optimizer *optimizer,
+                               const struct hrt_placement *placement,
+                               const struct hrt_train_dense *dense, struct hrt_error *error);
 
 // From now on matrices are updated by Muon. The state is the one of all that follows, and is destroyed behind the
 // optimizer.
-bool hrt_optimizer_use_muon(struct hrt_optimizer *optimizer, struct hrt_state *state,
-                            struct hrt_error *error);
+bool hrt_train_optimizer_use_muon(struct hrt_optimizer *optimizer, struct hrt_state *state,
+                                  struct hrt_error *error);
 
-void hrt_optimizer_destroy(struct hrt_optimizer *optimizer);
+void hrt_train_optimizer_destroy(struct hrt_optimizer *optimizer);
 
 // Step number `step`, from 0: scales the gradients by `grad_scale`, updates parameters and states,
 // makes the parameters' copies in bf16, and leaves the gradients zero. Where state->clipped is there it scales, too, or
 // stops all of that.
-void hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state *state,
-                        const struct hrt_config *config, int64_t step, double lr,
-                        double grad_scale);
+void hrt_train_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state *state,
+                              const struct hrt_config *config, int64_t step, double lr,
+                              double grad_scale);
 
 // Euclidean norm of all gradients: one double per tensor outside sets, in the order of the table
 // and of layers, then one per chunk in the order of sets, layers and experts, added in that order. On
 // several ranks, one per rank for its part of dense gradients (dense.h), in the order of ranks, then one
 // per chunk that is owned. Collective there.
 // Where tensors are the host's.
-double hrt_grad_norm(struct hrt_state *state);
+double hrt_train_grad_norm(struct hrt_state *state);
 
 // Queues on the device, where state->clipped is there, the computation of the norm of all gradients, and the factor
 // that brings them to at most `clip` (0: any norm). Where the norm, or one of the `count` losses, is not finite, the
 // step is skipped, and behind `skips` of them in a row all further updates are stopped (hk_clip). `squares`: of the
 // sums of squares.
-void hrt_grad_clip(struct hrt_state *state, struct hrt_graph *squares, const float *losses,
-                   int64_t count, double clip, int64_t skips);
+void hrt_train_grad_clip(struct hrt_state *state, struct hrt_graph *squares, const float *losses,
+                         int64_t count, double clip, int64_t skips);
 
 #endif

@@ -30,13 +30,14 @@ static bool begin(struct hrt_output *output, const char *name, const char *dtype
     output->sink.file = output->replacement.file;
     for (int i = 0; i < rank; i++) bytes *= shape[i];
     json_t *header = json_object();
-    bool declared = hrt_safetensors_declare(header, name, dtype, shape, rank, bytes, &offset);
+    bool declared =
+        hrt_params_safetensors_declare(header, name, dtype, shape, rank, bytes, &offset);
     for (int i = 0; declared && i < losses; i++) {
         snprintf(text, sizeof text, "%s.%s", name, loss[i].name);
-        declared = hrt_safetensors_declare(header, text, dtype, shape, rank, bytes, &offset);
+        declared = hrt_params_safetensors_declare(header, text, dtype, shape, rank, bytes, &offset);
     }
     if (!declared) errno = ENOMEM;
-    if (!declared || !hrt_safetensors_begin(&output->sink, header)) output->failed = errno;
+    if (!declared || !hrt_params_safetensors_begin(&output->sink, header)) output->failed = errno;
     json_decref(header);
     return true;
 }
@@ -50,12 +51,12 @@ static bool begin_teacher(struct hrt_outputs *outputs, struct hrt_error *error) 
         return hrt_fail(error, "cannot write '%s': %s", output->path, why);
     output->sink.file = output->replacement.file;
     hrt_data_teacher_header(&outputs->said, header);
-    if (!hrt_sink_put(&output->sink, header, sizeof header)) output->failed = errno;
+    if (!hrt_params_sink_put(&output->sink, header, sizeof header)) output->failed = errno;
     return true;
 }
 
 static void put(struct hrt_output *output, const void *data, size_t bytes) {
-    if (!output->failed && !hrt_sink_put(&output->sink, data, bytes)) output->failed = errno;
+    if (!output->failed && !hrt_params_sink_put(&output->sink, data, bytes)) output->failed = errno;
 }
 
 // The losses of one sequence by loss number `loss`, whose tensor lies behind those of the losses before it.
@@ -65,7 +66,7 @@ static void put_losses(struct hrt_outputs *outputs, int loss, size_t bytes) {
     if (!output->failed &&
         (fseeko(output->sink.file, (off_t)(outputs->header + row * (int64_t)bytes), SEEK_SET) !=
              0 ||
-         !hrt_sink_put(&output->sink, outputs->loss, bytes)))
+         !hrt_params_sink_put(&output->sink, outputs->loss, bytes)))
         output->failed = errno;
 }
 
@@ -80,20 +81,21 @@ static bool end(struct hrt_output *output, bool whole, struct hrt_error *error) 
 
 static bool take_memory(struct hrt_outputs *outputs, const struct hrt_program *program,
                         struct hrt_error *error) {
-    const int64_t row = program->vocabulary * hrt_element_bytes(program->precision);
+    const int64_t row = program->vocabulary * hrt_params_element_bytes(program->precision);
     outputs->rows = row < BLOCK_BYTES ? BLOCK_BYTES / row : 1;
     if (outputs->rows > program->positions) outputs->rows = program->positions;
     for (int number = 0; number <= program->losses; number++) {
-        const int64_t most = hrt_loss_at(program, number).logits_rows;
+        const int64_t most = hrt_params_loss_at(program, number).logits_rows;
         if (most && outputs->rows > most) outputs->rows = most;
     }
-    const int64_t losses = program->positions * hrt_element_bytes(program->precision);
+    const int64_t losses = program->positions * hrt_params_element_bytes(program->precision);
     const int64_t bytes = outputs->rows * row;
     outputs->block = malloc((size_t)bytes);
     outputs->values = malloc((size_t)(bytes > losses ? bytes : losses));
     outputs->loss = malloc((size_t)program->positions * sizeof *outputs->loss);
     const int64_t entries = outputs->rows * outputs->said.entries;
-    outputs->entries = malloc((size_t)(outputs->rows * hrt_entries_bytes(&outputs->said)) + 1);
+    outputs->entries =
+        malloc((size_t)(outputs->rows * hrt_train_entries_bytes(&outputs->said)) + 1);
     outputs->scratch = malloc((size_t)entries * sizeof *outputs->scratch + 1);
     return (outputs->block && outputs->values && outputs->loss && outputs->entries &&
             outputs->scratch) ||
@@ -108,12 +110,12 @@ static void free_memory(struct hrt_outputs *outputs) {
     free(outputs->scratch);
 }
 
-bool hrt_outputs_open(struct hrt_outputs *outputs, const struct hrt_state *state, int64_t sequences,
-                      struct hrt_error *error) {
+bool hrt_train_outputs_open(struct hrt_outputs *outputs, const struct hrt_state *state,
+                            int64_t sequences, struct hrt_error *error) {
     const struct hrt_program *program = state->program;
     const int64_t shape[] = {sequences, program->positions, program->vocabulary};
-    const char *dtype = hrt_element_dtype(program->precision);
-    const int64_t element = hrt_element_bytes(program->precision);
+    const char *dtype = hrt_params_element_dtype(program->precision);
+    const int64_t element = hrt_params_element_bytes(program->precision);
     const bool here = rank_of(state) == 0;
     bool sound =
         take_memory(outputs, program, error) &&
@@ -123,7 +125,7 @@ bool hrt_outputs_open(struct hrt_outputs *outputs, const struct hrt_state *state
                    begin_teacher(outputs, error)));
     outputs->sequences = sequences;
     outputs->header = outputs->losses.sink.bytes;
-    if (state->comm) sound = hrt_ranks_agree(state->comm, sound, error);
+    if (state->comm) sound = hrt_train_ranks_agree(state->comm, sound, error);
     if (sound) return true;
     end(&outputs->logits, false, error);
     end(&outputs->losses, false, error);
@@ -136,15 +138,15 @@ bool hrt_outputs_open(struct hrt_outputs *outputs, const struct hrt_state *state
 static void read_block(struct hrt_outputs *outputs, struct hrt_state *state, int number,
                        int64_t first, int64_t rows) {
     const struct hrt_program *program = state->program;
-    const bool bf16 = hrt_loss_at(program, number).logits_bf16;
-    const int64_t wide = program->vocabulary, bytes = hrt_element_bytes(program->precision);
+    const bool bf16 = hrt_params_loss_at(program, number).logits_bf16;
+    const int64_t wide = program->vocabulary, bytes = hrt_params_element_bytes(program->precision);
     const int64_t stored = bf16 ? (int64_t)sizeof(hk_bf16) : bytes;
     void *to = bf16 ? outputs->block : outputs->values;
-    hrt_device_read(&state->device, to, hrt_state_logits(state, number, first, rows),
+    hrt_device_read(&state->device, to, hrt_params_state_logits(state, number, first, rows),
                     (size_t)(rows * wide * stored), HRT_WHY_VALUES);
     for (int64_t i = 0; bf16 && i < rows * wide; i++)
-        hrt_element_set(outputs->values, program->precision, i,
-                        hk_bf16_float(((const hk_bf16 *)outputs->block)[i]));
+        hrt_params_element_set(outputs->values, program->precision, i,
+                               hk_bf16_float(((const hk_bf16 *)outputs->block)[i]));
 }
 
 // The cross-entropy of row `row` of `values`; NaN where nothing is to be predicted.
@@ -154,10 +156,11 @@ static double loss_of(const struct hrt_outputs *outputs, const struct hrt_progra
     double most = -INFINITY, sum = 0;
     if (target < 0) return NAN;
     for (int64_t v = 0; v < program->vocabulary; v++)
-        most = fmax(most, hrt_element(outputs->values, program->precision, first + v));
+        most = fmax(most, hrt_params_element(outputs->values, program->precision, first + v));
     for (int64_t v = 0; v < program->vocabulary; v++)
-        sum += exp(hrt_element(outputs->values, program->precision, first + v) - most);
-    return log(sum) + most - hrt_element(outputs->values, program->precision, first + target);
+        sum += exp(hrt_params_element(outputs->values, program->precision, first + v) - most);
+    return log(sum) + most -
+           hrt_params_element(outputs->values, program->precision, first + target);
 }
 
 // Copies `data` of rank `from` to rank 0. Only these two call it.
@@ -166,21 +169,22 @@ static void bring(const struct hrt_state *state, int from, void *data, size_t by
     struct hrt_steps steps = {.step = &step, .room = 1};
     if (from == 0) return;
     if (rank_of(state) == 0)
-        hrt_steps_receive(&steps, from, data, bytes, -1);
+        hrt_net_steps_receive(&steps, from, data, bytes, -1);
     else
-        hrt_steps_send(&steps, 0, data, bytes, -1);
-    hrt_join(state->comm, hrt_submit(state->comm, HRT_LANE_SAVE, &steps), "outputs of sequences");
+        hrt_net_steps_send(&steps, 0, data, bytes, -1);
+    hrt_net_lane_join(state->comm, hrt_net_lane_submit(state->comm, HRT_LANE_SAVE, &steps),
+                      "outputs of sequences");
 }
 
 // Reads the losses of sequence `index`'s positions against a teacher.
 static void read_losses(struct hrt_outputs *outputs, struct hrt_state *state,
                         const struct hrt_loss *loss, int64_t index) {
     const struct hrt_program *program = state->program;
-    const int64_t bytes = program->positions * hrt_element_bytes(program->precision);
+    const int64_t bytes = program->positions * hrt_params_element_bytes(program->precision);
     const char *from = (const char *)state->arena + loss->losses_offset + index * bytes;
     hrt_device_read(&state->device, outputs->values, from, (size_t)bytes, HRT_WHY_VALUES);
     for (int64_t i = 0; i < program->positions; i++) {
-        const double lost = hrt_element(outputs->values, program->precision, i);
+        const double lost = hrt_params_element(outputs->values, program->precision, i);
         outputs->loss[i] = state->teacher.count ? lost : NAN;
     }
 }
@@ -189,7 +193,7 @@ static void read_losses(struct hrt_outputs *outputs, struct hrt_state *state,
 static void read_rows(struct hrt_outputs *outputs, struct hrt_state *state, int number,
                       int64_t index, int64_t first, int64_t rows) {
     const int64_t positions = state->program->positions;
-    const int64_t ahead = hrt_loss_at(state->program, number).ahead;
+    const int64_t ahead = hrt_params_loss_at(state->program, number).ahead;
     const int32_t *targets = state->targets + index * positions;
     read_block(outputs, state, number, index * positions + first, rows);
     for (int64_t i = 0; outputs->losses.path && i < rows; i++) {
@@ -203,11 +207,11 @@ static void read_rows(struct hrt_outputs *outputs, struct hrt_state *state, int 
 // already.
 static void add_entries(struct hrt_outputs *outputs, const struct hrt_state *state, int from,
                         int64_t rows, int64_t skipped) {
-    const int64_t row = hrt_entries_bytes(&outputs->said);
+    const int64_t row = hrt_train_entries_bytes(&outputs->said);
     if (skipped >= rows) return;
     if (rank_of(state) == from)
-        hrt_entries_of(&outputs->said, outputs->values, state->program->precision, rows,
-                       outputs->scratch, outputs->entries);
+        hrt_train_entries_of(&outputs->said, outputs->values, state->program->precision, rows,
+                             outputs->scratch, outputs->entries);
     bring(state, from, outputs->entries, (size_t)(rows * row));
     if (rank_of(state) == 0)
         put(&outputs->teacher, (const char *)outputs->entries + skipped * row,
@@ -225,8 +229,8 @@ static int64_t skipped_of(const struct hrt_outputs *outputs, int64_t positions) 
 static void add_sequence(struct hrt_outputs *outputs, struct hrt_state *state, int from,
                          int64_t index, int number) {
     const struct hrt_program *program = state->program;
-    const struct hrt_loss loss = hrt_loss_at(program, number);
-    const size_t row = (size_t)(program->vocabulary * hrt_element_bytes(program->precision));
+    const struct hrt_loss loss = hrt_params_loss_at(program, number);
+    const size_t row = (size_t)(program->vocabulary * hrt_params_element_bytes(program->precision));
     const size_t losses = (size_t)program->positions * sizeof *outputs->loss;
     const bool here = rank_of(state) == 0, counts = outputs->done < outputs->sequences;
     const int64_t skipped = skipped_of(outputs, program->positions);
@@ -246,7 +250,7 @@ static void add_sequence(struct hrt_outputs *outputs, struct hrt_state *state, i
     if (here) put_losses(outputs, number, losses);
 }
 
-void hrt_outputs_add(struct hrt_outputs *outputs, struct hrt_state *state, int64_t all) {
+void hrt_train_outputs_add(struct hrt_outputs *outputs, struct hrt_state *state, int64_t all) {
     const int64_t batch = state->program->batch;
     const int losses = outputs->losses.path ? state->program->losses : 0;
     for (int64_t i = 0; i < all; i++, outputs->done++) {
@@ -257,11 +261,11 @@ void hrt_outputs_add(struct hrt_outputs *outputs, struct hrt_state *state, int64
     }
 }
 
-bool hrt_outputs_close(struct hrt_outputs *outputs, const struct hrt_state *state, bool whole,
-                       struct hrt_error *error) {
+bool hrt_train_outputs_close(struct hrt_outputs *outputs, const struct hrt_state *state, bool whole,
+                             struct hrt_error *error) {
     const bool logits = end(&outputs->logits, whole, error);
     const bool losses = end(&outputs->losses, whole && logits, error);
     const bool sound = end(&outputs->teacher, whole && logits && losses, error) && logits && losses;
     free_memory(outputs);
-    return state->comm ? hrt_ranks_agree(state->comm, sound, error) : sound;
+    return state->comm ? hrt_train_ranks_agree(state->comm, sound, error) : sound;
 }

@@ -40,16 +40,16 @@ struct hrt_outputs {
 // Takes memory, and on rank 0 begins the files whose paths the fields `logits`, `losses` and `teacher` have; but for
 // `said` the rest is zero. Files take their names when they are whole. Collective; all ranks say the same. False:
 // `error`, and nothing is left.
-bool hrt_outputs_open(struct hrt_outputs *outputs, const struct hrt_state *state, int64_t sequences,
-                      struct hrt_error *error);
+bool hrt_train_outputs_open(struct hrt_outputs *outputs, const struct hrt_state *state,
+                            int64_t sequences, struct hrt_error *error);
 
 // Adds the `all` sequences of the last forward of all ranks: the first ones are rank 0's, as many as its batch holds,
 // then come rank 1's. Collective. Failures are reported at the end.
-void hrt_outputs_add(struct hrt_outputs *outputs, struct hrt_state *state, int64_t all);
+void hrt_train_outputs_add(struct hrt_outputs *outputs, struct hrt_state *state, int64_t all);
 
 // Ends the files; where they are not `whole` nothing is left of them. Collective. False: `error`, on all ranks, unless
 // they are not whole.
-bool hrt_outputs_close(struct hrt_outputs *outputs, const struct hrt_state *state, bool whole,
-                       struct hrt_error *error);
+bool hrt_train_outputs_close(struct hrt_outputs *outputs, const struct hrt_state *state, bool whole,
+                             struct hrt_error *error);
 
 #endif

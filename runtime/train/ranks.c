@@ -11,7 +11,7 @@
 #include "runtime/params/tensor.h"
 #include "runtime/train/dense.h"
 
-int64_t hrt_ranks_chunks(const struct hrt_program *program) {
+int64_t hrt_train_ranks_chunks(const struct hrt_program *program) {
     int64_t chunks = 0;
     for (int i = 0; i < program->sets; i++)
         chunks += program->set[i].layers * program->set[i].experts;
@@ -23,7 +23,7 @@ int64_t hrt_ranks_chunks(const struct hrt_program *program) {
 static void point_at_chunks(struct hrt_state *state, int index) {
     const struct hrt_program *program = state->program;
     const struct hrt_set *set = &program->set[index];
-    const int64_t bytes = hrt_element_bytes(program->precision);
+    const int64_t bytes = hrt_params_element_bytes(program->precision);
     char **chunks = (char **)((char *)state->model + set->chunks);
     char **grads = (char **)((char *)state->model + set->chunk_grads);
     const hk_bf16 **rounded = (const hk_bf16 **)((char *)state->model + set->chunk_rounded);
@@ -31,8 +31,8 @@ static void point_at_chunks(struct hrt_state *state, int index) {
         int64_t n = layer * set->experts;
         const int64_t end = n + set->experts;
         for (int64_t e = 0; e < set->experts; e++) {
-            if (!hrt_owns(state->placement, index, layer, e)) continue;
-            const int64_t at = hrt_chunk_offset(set, layer, e);
+            if (!hrt_params_owns(state->placement, index, layer, e)) continue;
+            const int64_t at = hrt_params_chunk_offset(set, layer, e);
             if (set->chunk_rounded) rounded[n] = (const hk_bf16 *)state->rounded + at;
             chunks[n] = (char *)state->values[HRT_PARAMETERS] + at * bytes;
             grads[n++] = (char *)state->values[HRT_GRADIENTS] + at * bytes;
@@ -55,7 +55,7 @@ static struct hrt_experts_set moving_set(const struct hrt_program *program, int 
         .layers = set->layers,
         .width = program->owned ? set->width : 1,
         .slots = set->experts,
-        .holders = hrt_fssdp_holders(program, index),
+        .holders = hrt_experts_fssdp_holders(program, index),
         .wave_rows = program->owned ? set->wave_rows : 1,
         .limited = set->limited,
         .bf16 = program->owned && set->rows_bf16,
@@ -73,12 +73,12 @@ static bool moving_shape(const struct hrt_program *program, struct hrt_experts_s
         .set = *set,
         .tokens = program->batch * program->positions,
         .sequences = program->batch,
-        .element = (size_t)hrt_element_bytes(program->precision),
+        .element = (size_t)hrt_params_element_bytes(program->precision),
     };
     return true;
 }
 
-bool hrt_ranks_join(struct hrt_state *state, struct hrt_error *error) {
+bool hrt_train_ranks_join(struct hrt_state *state, struct hrt_error *error) {
     const struct hrt_program *program = state->program;
     struct hrt_experts_set *set;
     struct hrt_experts_shape shape;
@@ -94,12 +94,12 @@ bool hrt_ranks_join(struct hrt_state *state, struct hrt_error *error) {
     if (!created) return false;
     *(struct hrt_experts **)((char *)state->model + program->experts_offset) = state->experts;
     if (!program->movement) return true;
-    if (!hrt_fssdp_create(&state->fssdp, state, error)) return false;
+    if (!hrt_experts_fssdp_create(&state->fssdp, state, error)) return false;
     *(struct hrt_fssdp **)((char *)state->model + program->fssdp_offset) = state->fssdp;
     return true;
 }
 
-struct hrt_experts_bytes hrt_ranks_moving_bytes(const struct hrt_program *program) {
+struct hrt_experts_bytes hrt_train_ranks_moving_bytes(const struct hrt_program *program) {
     struct hrt_experts_set *set;
     struct hrt_experts_shape shape;
     if (!program->world || !program->sets || !moving_shape(program, &set, &shape))
@@ -112,7 +112,7 @@ struct hrt_experts_bytes hrt_ranks_moving_bytes(const struct hrt_program *progra
 // Measured (Debian 12, Open MPI 4.1): 6 MiB alone; with MPI 14 MiB after MPI_Init, 60 KiB for each
 // rank it talks to, and up to 16 MiB of gradients and chunks. Over TCP rows are copied twice before
 // they are where they belong: those of a wave on their way out, and those of the next that have come early.
-size_t hrt_ranks_process_bytes(const struct hrt_program *program) {
+size_t hrt_train_ranks_process_bytes(const struct hrt_program *program) {
     enum { MIB = 1 << 20 };
     if (!program->world) return 12 * (size_t)MIB;
     int64_t wave = 0; // Elements.
@@ -121,19 +121,19 @@ size_t hrt_ranks_process_bytes(const struct hrt_program *program) {
         wave = elements > wave ? elements : wave;
     }
     return 40 * (size_t)MIB + (size_t)program->world * 64 * 1024 +
-           2 * (size_t)(wave * hrt_element_bytes(program->precision));
+           2 * (size_t)(wave * hrt_params_element_bytes(program->precision));
 }
 
-void hrt_ranks_sum_gradients(const struct hrt_state *state) {
+void hrt_train_ranks_sum_gradients(const struct hrt_state *state) {
     if (state->dense) hrt_train_dense_finish(state->dense);
 }
 
-bool hrt_ranks_agree(struct hrt_comm *comm, bool sound, struct hrt_error *error) {
+bool hrt_train_ranks_agree(struct hrt_comm *comm, bool sound, struct hrt_error *error) {
     if (comm->size == 1) return sound;
     int64_t *code = calloc((size_t)comm->size, sizeof *code);
     if (!code) return hrt_fail(error, "out of memory");
     if (!sound) code[comm->rank] = error->code;
-    hrt_comm_all_reduce(comm, code, comm->size, HRT_INT64);
+    hrt_net_comm_all_reduce(comm, code, comm->size, HRT_INT64);
     int lowest = 0;
     while (lowest < comm->size && !code[lowest]) lowest++;
     if (lowest < comm->size) {

@@ -8,7 +8,7 @@
 
 static const double nearly_all = 0.95;
 
-struct hrt_router hrt_router_of(const int64_t *count, int64_t experts) {
+struct hrt_router hrt_train_router_of(const int64_t *count, int64_t experts) {
     struct hrt_router router = {.load = 1, .entropy = 1};
     int64_t sum = 0, empty = 0;
     double weighted = 0;
@@ -32,7 +32,7 @@ struct hrt_router hrt_router_of(const int64_t *count, int64_t experts) {
 
 static void add_layer(struct hrt_routers *all, const struct hrt_set *set, int load_index,
                       int64_t layer, const int64_t *count) {
-    const struct hrt_router router = hrt_router_of(count, set->experts);
+    const struct hrt_router router = hrt_train_router_of(count, set->experts);
     if (router.load > all->load) all->load = router.load;
     if (router.entropy < all->entropy) all->entropy = router.entropy;
     all->dead += router.dead;
@@ -43,7 +43,7 @@ static void add_layer(struct hrt_routers *all, const struct hrt_set *set, int lo
     all->layer = layer;
 }
 
-struct hrt_routers hrt_routers_of(const struct hrt_load_counts *loads) {
+struct hrt_routers hrt_train_routers_of(const struct hrt_load_counts *loads) {
     const struct hrt_program *program = loads->program;
     struct hrt_routers all = {.entropy = program->loads > 0, .load_index = -1};
     const int64_t *count = loads->count;
@@ -55,19 +55,21 @@ struct hrt_routers hrt_routers_of(const struct hrt_load_counts *loads) {
     return all;
 }
 
-bool hrt_collapse_step(struct hrt_collapse *collapse, const struct hrt_routers *routers) {
+bool hrt_train_collapse_step(struct hrt_collapse *collapse, const struct hrt_routers *routers) {
     collapse->steps = routers->share >= nearly_all ? collapse->steps + 1 : 0;
     if (collapse->told || collapse->steps < HRT_COLLAPSED) return false;
     collapse->told = true;
     return true;
 }
 
-void hrt_collapse_warn(const struct hrt_load_counts *loads, const struct hrt_routers *routers) {
+void hrt_train_collapse_warn(const struct hrt_load_counts *loads,
+                             const struct hrt_routers *routers) {
     const struct hrt_program *program = loads->program;
     const struct hrt_set *set = &program->set[program->load[routers->load_index].set];
-    const int64_t experts = set->experts, *count = hrt_load_counts_of(loads, routers->load_index) +
-                                                   routers->layer * experts;
-    const struct hrt_router router = hrt_router_of(count, experts);
+    const int64_t experts = set->experts,
+                  *count = hrt_train_load_counts_of(loads, routers->load_index) +
+                           routers->layer * experts;
+    const struct hrt_router router = hrt_train_router_of(count, experts);
     hrt_warn(
         program->name,
         "a router has collapsed: for %d steps nearly all tokens of a layer went to one expert; "

@@ -17,7 +17,7 @@ struct hrt_router {
 };
 
 // `count`: tokens of each expert, at least one expert. Without any token all is even, and no expert dead.
-struct hrt_router hrt_router_of(const int64_t *count, int64_t experts);
+struct hrt_router hrt_train_router_of(const int64_t *count, int64_t experts);
 
 // Numbers of all layers of a program. All 0 where it has no experts.
 struct hrt_routers {
@@ -30,7 +30,7 @@ struct hrt_routers {
     int64_t layer;
 };
 
-struct hrt_routers hrt_routers_of(const struct hrt_load_counts *loads);
+struct hrt_routers hrt_train_routers_of(const struct hrt_load_counts *loads);
 
 // Notices a collapse: in each of HRT_COLLAPSED steps in a row some layer has sent nearly all of its tokens to one
 // expert. Routers that learn do so for some steps at the start.
@@ -42,9 +42,10 @@ struct hrt_collapse {
 };
 
 // Takes a step. True once in a run: when it is to be told.
-bool hrt_collapse_step(struct hrt_collapse *collapse, const struct hrt_routers *routers);
+bool hrt_train_collapse_step(struct hrt_collapse *collapse, const struct hrt_routers *routers);
 
 // Warns of the layer that `routers`, which are those of `loads`, name.
-void hrt_collapse_warn(const struct hrt_load_counts *loads, const struct hrt_routers *routers);
+void hrt_train_collapse_warn(const struct hrt_load_counts *loads,
+                             const struct hrt_routers *routers);
 
 #endif

@@ -7,13 +7,14 @@
 
 // Copies the entries of training sequence number `sequence`, or of validation window `window`, to those of sequence
 // `index` of `said`. Nothing to do where the program has no loss against a teacher, or there is none.
-bool hrt_teacher_draw(const struct hrt_state *state, const struct hrt_data *data, uint64_t seed,
-                      uint64_t sequence, struct hrt_said said, int64_t index,
-                      struct hrt_error *error);
-bool hrt_teacher_window(const struct hrt_state *state, const struct hrt_data *data, int64_t window,
-                        struct hrt_said said, int64_t index, struct hrt_error *error);
+bool hrt_train_teacher_draw(const struct hrt_state *state, const struct hrt_data *data,
+                            uint64_t seed, uint64_t sequence, struct hrt_said said, int64_t index,
+                            struct hrt_error *error);
+bool hrt_train_teacher_window(const struct hrt_state *state, const struct hrt_data *data,
+                              int64_t window, struct hrt_said said, int64_t index,
+                              struct hrt_error *error);
 
 // Clears the entries of sequence `index` of `said`: no token has any.
-void hrt_teacher_blank(const struct hrt_state *state, struct hrt_said said, int64_t index);
+void hrt_train_teacher_blank(const struct hrt_state *state, struct hrt_said said, int64_t index);
 
 #endif

@@ -62,61 +62,63 @@ static bool create_flights(struct hrt_trainer *trainer, struct hrt_error *error)
     trainer->ahead = state->clipped;
     trainer->flights = trainer->ahead ? 2 : hrt_device_is_apart(&state->device) ? 1 : 0;
     for (int i = 0; i < trainer->flights; i++) {
-        if (!hrt_flight_create(&trainer->flight[i], state, trainer->iterations, tokens,
-                               trainer->loads.counts, error))
+        if (!hrt_train_flight_create(&trainer->flight[i], state, trainer->iterations, tokens,
+                                     trainer->loads.counts, error))
             return false;
     }
     return true;
 }
 
 static bool create_passes(struct hrt_trainer *trainer, struct hrt_error *error) {
-    if (!hrt_batch_create(&trainer->passes, trainer->state, trainer->batch, error)) return false;
+    if (!hrt_train_batch_create(&trainer->passes, trainer->state, trainer->batch, error))
+        return false;
     trainer->passes.scale = 1 / (double)trainer->targets;
     trainer->passes.auxiliary_scale = 1 / (double)trainer->iterations;
     return true;
 }
 
-bool hrt_trainer_plan(struct hrt_trainer *trainer, const struct hrt_program *program,
-                      const struct hrt_config *config, struct hrt_comm *comm,
-                      const struct hrt_data *data, struct hrt_error *error) {
+bool hrt_train_trainer_plan(struct hrt_trainer *trainer, const struct hrt_program *program,
+                            const struct hrt_config *config, struct hrt_comm *comm,
+                            const struct hrt_data *data, struct hrt_error *error) {
     *trainer =
         (struct hrt_trainer){.program = program, .config = config, .comm = comm, .data = data};
     return divide_tokens(trainer, error);
 }
 
-bool hrt_trainer_create(struct hrt_trainer *trainer, struct hrt_state *state,
-                        struct hrt_error *error) {
+bool hrt_train_trainer_create(struct hrt_trainer *trainer, struct hrt_state *state,
+                              struct hrt_error *error) {
     trainer->state = state;
-    if (hrt_optimizer_create(&trainer->optimizer, state->placement, error) &&
+    if (hrt_train_optimizer_create(&trainer->optimizer, state->placement, error) &&
         (!state->program->dense_states || !state->dense ||
-         hrt_optimizer_share(&trainer->optimizer, state->placement, state->dense, error)) &&
+         hrt_train_optimizer_share(&trainer->optimizer, state->placement, state->dense, error)) &&
         (trainer->config->train_optimizer != HRT_OPTIMIZER_muon ||
-         hrt_optimizer_use_muon(&trainer->optimizer, state, error)) &&
-        hrt_load_counts_create(&trainer->loads, state->program, &state->device, error) &&
-        hrt_watch_create(&trainer->watch, state, trainer->comm, error) &&
+         hrt_train_optimizer_use_muon(&trainer->optimizer, state, error)) &&
+        hrt_train_load_counts_create(&trainer->loads, state->program, &state->device, error) &&
+        hrt_train_watch_create(&trainer->watch, state, trainer->comm, error) &&
         create_flights(trainer, error) && create_passes(trainer, error))
         return true;
-    hrt_trainer_destroy(trainer);
+    hrt_train_trainer_destroy(trainer);
     return false;
 }
 
-void hrt_trainer_destroy(struct hrt_trainer *trainer) {
+void hrt_train_trainer_destroy(struct hrt_trainer *trainer) {
     for (int i = 0; i < trainer->flights; i++)
-        hrt_flight_destroy(&trainer->flight[i], trainer->state);
-    hrt_batch_destroy(&trainer->passes);
+        hrt_train_flight_destroy(&trainer->flight[i], trainer->state);
+    hrt_train_batch_destroy(&trainer->passes);
     hrt_device_graph_destroy(&trainer->squares);
-    hrt_optimizer_destroy(&trainer->optimizer);
-    hrt_load_counts_destroy(&trainer->loads);
-    hrt_watch_destroy(&trainer->watch);
+    hrt_train_optimizer_destroy(&trainer->optimizer);
+    hrt_train_load_counts_destroy(&trainer->loads);
+    hrt_train_watch_destroy(&trainer->watch);
 }
 
-void hrt_trainer_go_on(struct hrt_trainer *trainer, int64_t from, int64_t drawn, int64_t skipped) {
+void hrt_train_trainer_go_on(struct hrt_trainer *trainer, int64_t from, int64_t drawn,
+                             int64_t skipped) {
     trainer->from = from;
     trainer->drawn = drawn;
     trainer->skipped = skipped;
 }
 
-int64_t hrt_trainer_sequences(const struct hrt_trainer *trainer, int64_t step) {
+int64_t hrt_train_trainer_sequences(const struct hrt_trainer *trainer, int64_t step) {
     return trainer->drawn +
            (step - trainer->from) * trainer->iterations * trainer->comm->size * trainer->batch;
 }
@@ -124,7 +126,7 @@ int64_t hrt_trainer_sequences(const struct hrt_trainer *trainer, int64_t step) {
 // The global number of this rank's first sequence; numbers run over steps, iterations, ranks.
 static int64_t first_sequence(const struct hrt_trainer *trainer, int64_t step, int64_t iteration) {
     const int64_t before = iteration * trainer->comm->size + trainer->comm->rank;
-    return hrt_trainer_sequences(trainer, step) + before * trainer->batch;
+    return hrt_train_trainer_sequences(trainer, step) + before * trainer->batch;
 }
 
 // The flight of the step that is being queued, or NULL where the host computes.
@@ -140,13 +142,14 @@ static bool draw_batch(struct hrt_trainer *trainer, int64_t step, int64_t iterat
     int32_t *ids = flight ? flight->ids + iteration * flight->tokens : trainer->state->ids;
     int32_t *targets =
         flight ? flight->targets + iteration * flight->tokens : trainer->state->targets;
-    const struct hrt_said said = flight ? hrt_flight_said(flight, iteration) : trainer->state->said;
+    const struct hrt_said said =
+        flight ? hrt_train_flight_values(flight, iteration) : trainer->state->said;
     if (trainer->route && !hrt_route_force(trainer->route, step, first, error)) return false;
     for (int64_t i = 0; i < trainer->batch; i++) {
         const uint64_t seed = (uint64_t)trainer->config->train_seed, number = (uint64_t)(first + i);
         if (!hrt_data_draw(trainer->data, seed, number, ids + i * positions,
                            targets + i * positions, error) ||
-            !hrt_teacher_draw(trainer->state, trainer->data, seed, number, said, i, error))
+            !hrt_train_teacher_draw(trainer->state, trainer->data, seed, number, said, i, error))
             return false;
     }
     return true;
@@ -198,30 +201,30 @@ static bool iterate(struct hrt_trainer *trainer, int64_t step, double *sum,
     const bool repeats = !trainer->route || hrt_route_is_free(trainer->route);
     bool sound = true;
     state->device.losses_later = flight;
-    hrt_load_counts_clear(&trainer->loads);
+    hrt_train_load_counts_clear(&trainer->loads);
     for (int64_t i = 0; i < trainer->iterations; i++) {
         const int64_t first = first_sequence(trainer, step, i);
         hrt_profile_enter(trainer->profile, HRT_PHASE_DATA);
         sound = sound && draw_batch(trainer, step, i, first, error);
-        if (flight) hrt_batch_bring(&trainer->passes, flight, i);
+        if (flight) hrt_train_batch_bring(&trainer->passes, flight, i);
         set_noise(trainer, true, first);
         set_iteration(state, i + 1);
         hrt_profile_enter(trainer->profile, HRT_PHASE_FORWARD);
-        if (state->fssdp) hrt_fssdp_begin(state->fssdp, true);
-        const struct hrt_losses losses = hrt_batch_forward(&trainer->passes, repeats);
+        if (state->fssdp) hrt_experts_fssdp_begin(state->fssdp, true);
+        const struct hrt_losses losses = hrt_train_batch_forward(&trainer->passes, repeats);
         hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
         if (flight)
             hrt_device_fetch_losses(&state->device, flight->losses + i * state->device.loss_count);
-        hrt_load_counts_add(&trainer->loads, state->arena);
+        hrt_train_load_counts_add(&trainer->loads, state->arena);
         // Fetches the sums before backward is done; sums over ranks then need not wait for it.
         if (flight && !trainer->ahead && i + 1 == trainer->iterations) {
-            hrt_flight_fetch_counts(flight, state, &trainer->loads);
+            hrt_train_flight_fetch_counts(flight, state, &trainer->loads);
             hrt_device_mark(&state->device, FORWARDS);
         }
         if (trainer->route) hrt_route_record(trainer->route, i, first);
         hrt_profile_enter(trainer->profile, HRT_PHASE_BACKWARD);
         hrt_train_dense_last(state->dense, i + 1 == trainer->iterations);
-        hrt_batch_backward(&trainer->passes, repeats);
+        hrt_train_batch_backward(&trainer->passes, repeats);
         hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
         set_noise(trainer, false, 0);
         set_iteration(state, 0);
@@ -258,13 +261,13 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
         read_flight(trainer, flight, sum);
     }
     sum[HRT_LOSSES_MOST] = !sound;
-    hrt_watch_gather(&trainer->watch, sum);
-    hrt_comm_all_reduce(trainer->comm, trainer->loads.count, trainer->loads.counts, HRT_INT64);
-    if (flight) hrt_flight_return_counts(flight, trainer->state, &trainer->loads);
-    hrt_watch_layers(&trainer->watch, &trainer->loads);
-    report->moved = hrt_watch_moved(&trainer->watch);
+    hrt_train_watch_gather(&trainer->watch, sum);
+    hrt_net_comm_all_reduce(trainer->comm, trainer->loads.count, trainer->loads.counts, HRT_INT64);
+    if (flight) hrt_train_flight_return_counts(flight, trainer->state, &trainer->loads);
+    hrt_train_watch_layers(&trainer->watch, &trainer->loads);
+    report->moved = hrt_train_watch_moved(&trainer->watch);
     report_losses(report, sum);
-    return sum[HRT_LOSSES_MOST] == 0 || hrt_ranks_agree(trainer->comm, sound, error);
+    return sum[HRT_LOSSES_MOST] == 0 || hrt_train_ranks_agree(trainer->comm, sound, error);
 }
 
 // Names the tensor if a gradient of the slice is not finite.
@@ -277,10 +280,10 @@ static bool fail_slice(const struct hrt_program *program, const struct hrt_slice
         if (i % BLOCK == 0)
             hrt_params_slice_read(program, slice, slice->first + i, left < BLOCK ? left : BLOCK,
                                   block);
-        const double value = hrt_element(block, program->precision, i % BLOCK);
+        const double value = hrt_params_element(block, program->precision, i % BLOCK);
         if (isfinite(value)) continue;
         char path[HRT_PATH_MAX];
-        hrt_tensor_path(&slice->tensor, path);
+        hrt_params_tensor_path(&slice->tensor, path);
         hrt_fail(error, "step %" PRId64 ": the gradient of %s is not finite (%g); training stops",
                  step + 1, path, value);
         return true;
@@ -290,9 +293,9 @@ static bool fail_slice(const struct hrt_program *program, const struct hrt_slice
 
 // Names the first tensor of this rank whose gradient is not finite. False, and no error: none.
 static bool find_not_finite(struct hrt_state *state, int64_t step, struct hrt_error *error) {
-    const struct hrt_buffer grads = hrt_state_buffer(state, HRT_GRADIENTS);
+    const struct hrt_buffer grads = hrt_params_state_buffer(state, HRT_GRADIENTS);
     struct hrt_tensor tensor = {0};
-    while (hrt_tensor_next_here(state->placement, &tensor)) {
+    while (hrt_params_tensor_next_here(state->placement, &tensor)) {
         struct hrt_slice slice = {.tensor = tensor};
         if (!tensor.param->trainable) continue; // It has none.
         while (hrt_params_slice_visit(&grads, &slice)) {
@@ -306,19 +309,19 @@ static bool find_not_finite(struct hrt_state *state, int64_t step, struct hrt_er
 static bool fail_not_finite(const struct hrt_trainer *trainer, int64_t step,
                             struct hrt_error *error) {
     const bool found = find_not_finite(trainer->state, step, error);
-    if (!hrt_ranks_agree(trainer->comm, !found, error)) return false;
+    if (!hrt_train_ranks_agree(trainer->comm, !found, error)) return false;
     hrt_fail(error,
              "step %" PRId64 ": the norm of the gradients is too large for a number; "
              "training stops",
              step + 1);
-    return hrt_ranks_agree(trainer->comm, false, error);
+    return hrt_train_ranks_agree(trainer->comm, false, error);
 }
 
 static bool fail_loss(const struct hrt_trainer *trainer, const struct hrt_step_report *step,
                       struct hrt_error *error) {
     hrt_fail(error, "step %" PRId64 ": the loss is not finite (%g); training stops", step->step,
              step->loss);
-    return hrt_ranks_agree(trainer->comm, false, error); // All of them find it.
+    return hrt_train_ranks_agree(trainer->comm, false, error); // All of them find it.
 }
 
 // Whether one more step may change nothing. All ranks know the numbers that it depends on.
@@ -329,9 +332,9 @@ static bool may_skip(const struct hrt_trainer *trainer) {
 // Leaves the parameters as they are, and no gradient behind.
 static void skip(struct hrt_trainer *trainer, struct hrt_step_report *report) {
     struct hrt_state *state = trainer->state;
-    const int64_t bytes = hrt_element_bytes(state->program->precision);
+    const int64_t bytes = hrt_params_element_bytes(state->program->precision);
     struct hrt_tensor tensor = {0};
-    while (hrt_tensor_next_here(state->placement, &tensor)) {
+    while (hrt_params_tensor_next_here(state->placement, &tensor)) {
         if (!tensor.param->trainable) continue; // Its gradient is 0.
         hrt_device_clear(&state->device,
                          (char *)state->values[HRT_GRADIENTS] + tensor.offset * bytes,
@@ -343,10 +346,11 @@ static void skip(struct hrt_trainer *trainer, struct hrt_step_report *report) {
 
 static void update(struct hrt_trainer *trainer, int64_t step,
                    const struct hrt_step_report *report) {
-    hrt_optimizer_step(&trainer->optimizer, trainer->state, trainer->config, step, report->lr,
-                       hk_clip_scale(trainer->config->train_optimizer_clip, report->grad_norm));
+    hrt_train_optimizer_step(
+        &trainer->optimizer, trainer->state, trainer->config, step, report->lr,
+        hk_clip_scale(trainer->config->train_optimizer_clip, report->grad_norm));
     hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
-    hrt_bias_update(trainer->state, &trainer->loads);
+    hrt_train_bias_update(trainer->state, &trainer->loads);
     trainer->skipped = 0;
 }
 
@@ -355,17 +359,20 @@ static bool take(struct hrt_trainer *trainer, int64_t step, struct hrt_step_repo
                  struct hrt_error *error) {
     if (!accumulate(trainer, step, report, error)) return false;
     if (!isfinite(report->loss) && !may_skip(trainer)) return fail_loss(trainer, report, error);
-    hrt_ranks_sum_gradients(trainer->state); // Also of a step that is skipped: they are under way.
+    hrt_train_ranks_sum_gradients(
+        trainer->state); // Also of a step that is skipped: they are under way.
     hrt_profile_enter(trainer->profile, HRT_PHASE_OPTIMIZER);
-    report->grad_norm = hrt_grad_norm(trainer->state);
+    report->grad_norm = hrt_train_grad_norm(trainer->state);
     const bool finite = isfinite(report->loss) && isfinite(report->grad_norm);
     if (!finite && !may_skip(trainer)) return fail_not_finite(trainer, step, error);
     if (finite)
         update(trainer, step, report);
     else
         skip(trainer, report);
-    if (trainer->state->fssdp) report->resharded = hrt_fssdp_end_step(trainer->state->fssdp);
-    if (report->resharded) hrt_optimizer_collect(&trainer->optimizer, trainer->state->placement);
+    if (trainer->state->fssdp)
+        report->resharded = hrt_experts_fssdp_end_step(trainer->state->fssdp);
+    if (report->resharded)
+        hrt_train_optimizer_collect(&trainer->optimizer, trainer->state->placement);
     return true;
 }
 
@@ -378,33 +385,33 @@ static bool launch(struct hrt_trainer *trainer, int64_t step, struct hrt_step_re
     double none[HRT_LOSSES_MOST] = {0};
     if (!iterate(trainer, step, none, error)) return false;
     hrt_profile_enter(trainer->profile, HRT_PHASE_OPTIMIZER);
-    hrt_grad_clip(state, &trainer->squares, flight->losses,
-                  trainer->iterations * state->device.loss_count,
-                  trainer->config->train_optimizer_clip, trainer->config->train_skip_max);
-    hrt_optimizer_step(&trainer->optimizer, state, trainer->config, step, report->lr, 1);
-    hrt_bias_update(state, &trainer->loads);
+    hrt_train_grad_clip(state, &trainer->squares, flight->losses,
+                        trainer->iterations * state->device.loss_count,
+                        trainer->config->train_optimizer_clip, trainer->config->train_skip_max);
+    hrt_train_optimizer_step(&trainer->optimizer, state, trainer->config, step, report->lr, 1);
+    hrt_train_bias_update(state, &trainer->loads);
     hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
-    hrt_flight_fetch(flight, state, &trainer->loads);
+    hrt_train_flight_fetch(flight, state, &trainer->loads);
     hrt_device_mark(&state->device, slot);
     if (trainer->reported < trainer->asked)
         hrt_device_await(&state->device, 1 - slot, HRT_WHY_REPORT);
     return true;
 }
 
-bool hrt_trainer_ask(struct hrt_trainer *trainer, int64_t step, struct hrt_error *error) {
+bool hrt_train_trainer_ask(struct hrt_trainer *trainer, int64_t step, struct hrt_error *error) {
     struct hrt_step_report *report = &trainer->step[trainer->asked % 2];
     if (trainer->asked == trainer->reported) trainer->since = hrt_base_now();
     const struct hrt_program *program = trainer->program;
     *report = (struct hrt_step_report){
         .step = step + 1,
-        .lr = hrt_learning_rate(trainer->config, step),
+        .lr = hrt_train_learning_rate(trainer->config, step),
         .named = {.count = program->losses, .loss = program->loss},
     };
     hrt_profile_begin_step(trainer->profile, step + 1);
-    hrt_watch_begin(&trainer->watch);
+    hrt_train_watch_begin(&trainer->watch);
     if (!(trainer->ahead ? launch : take)(trainer, step, report, error)) return false;
     trainer->asked++;
-    hrt_watch_end(&trainer->watch);
+    hrt_train_watch_end(&trainer->watch);
     hrt_profile_end_step(trainer->profile);
     return true;
 }
@@ -432,18 +439,18 @@ static double time_left(struct hrt_trainer *trainer, const struct hrt_step_repor
     return trainer->pace * (double)(trainer->config->train_steps - report->step);
 }
 
-bool hrt_trainer_report(struct hrt_trainer *trainer, struct hrt_step_report *report,
-                        struct hrt_error *error) {
+bool hrt_train_trainer_report(struct hrt_trainer *trainer, struct hrt_step_report *report,
+                              struct hrt_error *error) {
     *report = trainer->step[trainer->reported % 2];
     if (trainer->ahead && !land(trainer, report, error)) {
         trainer->reported = trainer->asked;
         return false;
     }
     const double now = hrt_base_now();
-    report->routers = hrt_routers_of(&trainer->loads);
+    report->routers = hrt_train_routers_of(&trainer->loads);
     report->seconds = now - trainer->since;
     report->tokens_per_s = (double)trainer->tokens / report->seconds;
-    report->watched = hrt_watch_sums(&trainer->watch);
+    report->watched = hrt_train_watch_sums(&trainer->watch);
     report->left = time_left(trainer, report);
     report->flops = trainer->program->flops_per_token * report->tokens_per_s;
     trainer->since = now;
@@ -451,16 +458,17 @@ bool hrt_trainer_report(struct hrt_trainer *trainer, struct hrt_step_report *rep
     return true;
 }
 
-bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step_report *report,
-                      struct hrt_error *error) {
-    return hrt_trainer_ask(trainer, step, error) && hrt_trainer_report(trainer, report, error);
+bool hrt_train_trainer_step(struct hrt_trainer *trainer, int64_t step,
+                            struct hrt_step_report *report, struct hrt_error *error) {
+    return hrt_train_trainer_ask(trainer, step, error) &&
+           hrt_train_trainer_report(trainer, report, error);
 }
 
 // Sequence `index` of the batch is to predict nothing.
 static void set_no_targets(struct hrt_state *state, int64_t index) {
     int32_t *targets = state->targets + index * state->program->positions;
     for (int64_t i = 0; i < state->program->positions; i++) targets[i] = -1;
-    hrt_teacher_blank(state, state->said, index);
+    hrt_train_teacher_blank(state, state->said, index);
 }
 
 // One sequence that counts nothing. Returns 1.
@@ -476,14 +484,14 @@ static bool read_window(struct hrt_state *state, const struct hrt_data *data, in
     const int64_t first = index * state->program->positions;
     if (window < windows)
         return hrt_data_window(data, window, state->ids + first, state->targets + first, error) &&
-               hrt_teacher_window(state, data, window, state->said, index, error);
+               hrt_train_teacher_window(state, data, window, state->said, index, error);
     set_no_targets(state, index);
     return hrt_data_tail(data, state->ids + first, error);
 }
 
-bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t sequences,
-                  struct hrt_outputs *outputs, struct hrt_validation *validation,
-                  struct hrt_error *error) {
+bool hrt_train_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t sequences,
+                        struct hrt_outputs *outputs, struct hrt_validation *validation,
+                        struct hrt_error *error) {
     const struct hrt_program *program = state->program;
     int64_t windows = data->validation.windows;
     if (sequences > 0 && sequences < windows) windows = sequences;
@@ -500,23 +508,24 @@ bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t 
         const int64_t most = program->batch * ranks;
         const int64_t all = read - round < most ? read - round : most;
         int64_t batch = left < program->batch ? left : program->batch;
-        hrt_state_await(state);
+        hrt_params_state_await(state);
         for (int64_t i = 0; sound && i < batch; i++)
             sound = read_window(state, data, first + i, windows, i, error);
         if (batch < 1) batch = set_blank(state); // Others still send rows to this rank's experts.
         if (state->experts)
             hrt_experts_tokens(state->experts, program->batch * program->positions,
                                all * program->positions);
-        if (state->fssdp) hrt_fssdp_begin(state->fssdp, false);
-        const struct hrt_losses losses = hrt_state_forward(state, batch, scale, 0);
+        if (state->fssdp) hrt_experts_fssdp_begin(state->fssdp, false);
+        const struct hrt_losses losses = hrt_params_state_forward(state, batch, scale, 0);
         sum[0] += losses.cross_entropy;
         for (int i = 0; i < program->losses; i++) sum[1 + i] += losses.named[i];
-        if (outputs) hrt_outputs_add(outputs, state, all);
+        if (outputs) hrt_train_outputs_add(outputs, state, all);
     }
     sum[FAILED] = !sound; // It went on, as the others waited for it.
-    if (ranks > 1) hrt_comm_all_reduce(state->comm, sum, SUMS, HRT_DOUBLE);
+    if (ranks > 1) hrt_net_comm_all_reduce(state->comm, sum, SUMS, HRT_DOUBLE);
     if (state->experts) hrt_experts_tokens(state->experts, 0, 0);
     *validation = (struct hrt_validation){.loss = sum[0], .targets = windows * data->targets};
     memcpy(validation->named, sum + 1, sizeof validation->named);
-    return sum[FAILED] == 0 || (state->comm ? hrt_ranks_agree(state->comm, sound, error) : sound);
+    return sum[FAILED] == 0 ||
+           (state->comm ? hrt_train_ranks_agree(state->comm, sound, error) : sound);
 }

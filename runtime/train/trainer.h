@@ -59,7 +59,7 @@ struct hrt_trainer {
     double pace;                  // Seconds of a step, by those before.
     int64_t batch;                // Sequences of one iteration on this rank.
     struct hrt_batch passes;      // Forward and backward of them.
-    struct hrt_graph squares;     // The graph of hrt_grad_clip's work.
+    struct hrt_graph squares;     // The graph of hrt_train_grad_clip's work.
     int64_t iterations;           // Iterations of one step.
     int64_t tokens;               // Tokens of one step, over all ranks.
     int64_t targets;              // Predicted tokens of a step.
@@ -78,37 +78,38 @@ struct hrt_trainer {
 
 // Plans steps, before anything takes memory: divides train.tokens into iterations. Refuses tokens that are not a
 // multiple of those of one iteration of all ranks, naming the nearest that are; fewer than one full microbatch are
-// taken as one smaller one. All pointers are borrowed until hrt_trainer_destroy.
-bool hrt_trainer_plan(struct hrt_trainer *trainer, const struct hrt_program *program,
-                      const struct hrt_config *config, struct hrt_comm *comm,
-                      const struct hrt_data *data, struct hrt_error *error);
+// taken as one smaller one. All pointers are borrowed until hrt_train_trainer_destroy.
+bool hrt_train_trainer_plan(struct hrt_trainer *trainer, const struct hrt_program *program,
+                            const struct hrt_config *config, struct hrt_comm *comm,
+                            const struct hrt_data *data, struct hrt_error *error);
 
 // Creates a planned trainer, for the program's `state`, which is borrowed. The caller destroys it.
-bool hrt_trainer_create(struct hrt_trainer *trainer, struct hrt_state *state,
-                        struct hrt_error *error);
+bool hrt_train_trainer_create(struct hrt_trainer *trainer, struct hrt_state *state,
+                              struct hrt_error *error);
 
 // The first step is number `from`, and earlier training has drawn `drawn` sequences, in steps of any size: so none is
 // drawn again, and none is left out. The last `skipped` of these steps were skipped.
-void hrt_trainer_go_on(struct hrt_trainer *trainer, int64_t from, int64_t drawn, int64_t skipped);
+void hrt_train_trainer_go_on(struct hrt_trainer *trainer, int64_t from, int64_t drawn,
+                             int64_t skipped);
 
 // Sequences that have been drawn in all when `step` steps are taken, of those before and of this trainer's.
-int64_t hrt_trainer_sequences(const struct hrt_trainer *trainer, int64_t step);
+int64_t hrt_train_trainer_sequences(const struct hrt_trainer *trainer, int64_t step);
 
-void hrt_trainer_destroy(struct hrt_trainer *trainer);
+void hrt_train_trainer_destroy(struct hrt_trainer *trainer);
 
 // Takes step number `step`, from 0. The loss is the sum of token losses divided by the step's
 // number of targets, plus the mean of the iterations' auxiliary losses, plus the named losses times their weights.
 // False when the data cannot be read, or the loss or a gradient is not finite, and train.skip_max steps before were not
 // either: the parameters are then those of the step before. A device with separate memory, of one rank, skips none.
-bool hrt_trainer_step(struct hrt_trainer *trainer, int64_t step, struct hrt_step_report *report,
-                      struct hrt_error *error);
+bool hrt_train_trainer_step(struct hrt_trainer *trainer, int64_t step,
+                            struct hrt_step_report *report, struct hrt_error *error);
 
 // The same in two parts, of which the first only queues work on a device with separate memory. At most two steps may
 // be without a report. The report, of the first one without, waits for that step, and fails if a loss or a gradient is
 // not finite: then no queued step has changed the parameters, and none will report any more.
-bool hrt_trainer_ask(struct hrt_trainer *trainer, int64_t step, struct hrt_error *error);
-bool hrt_trainer_report(struct hrt_trainer *trainer, struct hrt_step_report *report,
-                        struct hrt_error *error);
+bool hrt_train_trainer_ask(struct hrt_trainer *trainer, int64_t step, struct hrt_error *error);
+bool hrt_train_trainer_report(struct hrt_trainer *trainer, struct hrt_step_report *report,
+                              struct hrt_error *error);
 
 struct hrt_outputs; // train/outputs.h
 
@@ -121,8 +122,8 @@ struct hrt_validation {
 // Mean token loss over the first `sequences` sequences (0: all) of the validation data, in
 // microbatches, the means of the named losses, and how many targets that were. Neither loads nor anything else of the
 // training state is touched. `outputs` gets all sequences, in order; NULL: none are written.
-bool hrt_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t sequences,
-                  struct hrt_outputs *outputs, struct hrt_validation *validation,
-                  struct hrt_error *error);
+bool hrt_train_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t sequences,
+                        struct hrt_outputs *outputs, struct hrt_validation *validation,
+                        struct hrt_error *error);
 
 #endif

@@ -42,8 +42,8 @@ static bool create_layers(struct hrt_watch *watch) {
     return true;
 }
 
-bool hrt_watch_create(struct hrt_watch *watch, struct hrt_state *state, struct hrt_comm *comm,
-                      struct hrt_error *error) {
+bool hrt_train_watch_create(struct hrt_watch *watch, struct hrt_state *state, struct hrt_comm *comm,
+                            struct hrt_error *error) {
     const int64_t layers = state->experts ? layers_of(state->program) : 0;
     *watch = (struct hrt_watch){
         .state = state,
@@ -54,14 +54,14 @@ bool hrt_watch_create(struct hrt_watch *watch, struct hrt_state *state, struct h
     };
     watch->told = calloc((size_t)watch->numbers, sizeof *watch->told);
     if (!watch->told || !watch->layer || !create_layers(watch)) {
-        hrt_watch_destroy(watch);
+        hrt_train_watch_destroy(watch);
         return hrt_fail(error, "out of memory");
     }
     watch->rank = (struct hrt_rank_watch *)(watch->told + HRT_WATCH_OWN);
     return true;
 }
 
-void hrt_watch_destroy(struct hrt_watch *watch) {
+void hrt_train_watch_destroy(struct hrt_watch *watch) {
     for (int64_t i = 0; watch->layer && i < watch->layers; i++) {
         struct hrt_layer_watch *layer = &watch->layer[i];
         free(layer->before);
@@ -89,14 +89,14 @@ static double peak_memory(void) {
     return 1024.0 * (double)usage.ru_maxrss;
 }
 
-void hrt_watch_begin(struct hrt_watch *watch) {
+void hrt_train_watch_begin(struct hrt_watch *watch) {
     watch->begun = hk_clock();
     watch->begun_wait = waited(watch->comm);
     watch->gathered = 0;
     if (watch->layers) hrt_experts_forget(watch->state->experts);
 }
 
-void hrt_watch_end(struct hrt_watch *watch) {
+void hrt_train_watch_end(struct hrt_watch *watch) {
     watch->rank[watch->comm->rank].memory = peak_memory();
     if (!watch->gathered) return; // Its host was a step ahead of the device.
     watch->late = hk_clock() - watch->gathered;
@@ -110,7 +110,7 @@ static void see_self(struct hrt_watch *watch) {
     self->seconds = 1e-9 * (double)(watch->gathered - watch->begun + watch->late);
     self->waited = 1e-9 * (double)(watch->gathered_wait - watch->begun_wait + watch->late_wait);
     self->memory = peak_memory();
-    if (watch->state->fssdp) self->moved = hrt_fssdp_moved(watch->state->fssdp);
+    if (watch->state->fssdp) self->moved = hrt_experts_fssdp_moved(watch->state->fssdp);
 }
 
 static void see_moves(struct hrt_watch *watch, double *exposed) {
@@ -119,26 +119,26 @@ static void see_moves(struct hrt_watch *watch, double *exposed) {
     for (int i = 0; i < program->loads; i++) {
         const int set = program->load[i].set;
         for (int64_t at = 0; at < program->set[set].layers; at++, layer++) {
-            layer->moved = hrt_fssdp_moved_layer(watch->state->fssdp, set, at);
+            layer->moved = hrt_experts_fssdp_moved_layer(watch->state->fssdp, set, at);
             *exposed++ = layer->moved.exposed;
         }
     }
 }
 
-void hrt_watch_gather(struct hrt_watch *watch, double own[HRT_WATCH_OWN]) {
+void hrt_train_watch_gather(struct hrt_watch *watch, double own[HRT_WATCH_OWN]) {
     const bool moves = watch->layers && watch->state->fssdp;
     double *exposed = watch->told + watch->numbers - watch->layers;
     memset(watch->told, 0, (size_t)watch->numbers * sizeof *watch->told);
     memcpy(watch->told, own, HRT_WATCH_OWN * sizeof *own);
     see_self(watch);
     if (moves) see_moves(watch, exposed);
-    hrt_comm_all_reduce(watch->comm, watch->told, watch->numbers, HRT_DOUBLE);
+    hrt_net_comm_all_reduce(watch->comm, watch->told, watch->numbers, HRT_DOUBLE);
     memcpy(own, watch->told, HRT_WATCH_OWN * sizeof *own);
     for (int64_t i = 0; moves && i < watch->layers; i++)
         watch->layer[i].moved.exposed = exposed[i] / watch->comm->size;
 }
 
-struct hrt_moved hrt_watch_moved(const struct hrt_watch *watch) {
+struct hrt_moved hrt_train_watch_moved(const struct hrt_watch *watch) {
     struct hrt_moved mean = {0};
     const double ranks = watch->comm->size;
     for (int r = 0; r < watch->comm->size; r++) {
@@ -167,20 +167,20 @@ static void see_layer(const struct hrt_watch *watch, struct hrt_layer_watch *lay
     layer->waves = tally.waves;
     layer->dropped = 0;
     for (int32_t e = 0; e < experts; e++) {
-        layer->owner[e] = hrt_owner(watch->state->placement, set, at, e);
+        layer->owner[e] = hrt_params_owner(watch->state->placement, set, at, e);
         layer->before[layer->owner[e]] += count[e];
         layer->dropped += count[e];
     }
     for (int r = 0; r < ranks; r++) layer->dropped -= layer->after[r];
 }
 
-void hrt_watch_layers(struct hrt_watch *watch, const struct hrt_load_counts *loads) {
+void hrt_train_watch_layers(struct hrt_watch *watch, const struct hrt_load_counts *loads) {
     const struct hrt_program *program = watch->state->program;
     struct hrt_layer_watch *layer = watch->layer;
     for (int i = 0; watch->layers && i < program->loads; i++) {
         const int set = program->load[i].set;
         const struct hrt_set *of = &program->set[set];
-        const int64_t *count = hrt_load_counts_of(loads, i);
+        const int64_t *count = hrt_train_load_counts_of(loads, i);
         for (int64_t at = 0; at < of->layers; at++)
             see_layer(watch, layer++, set, at, count + at * of->experts);
     }
@@ -206,7 +206,7 @@ static int64_t replicas_of(const struct hrt_layer_watch *layer) {
     return replicas;
 }
 
-struct hrt_watch_sums hrt_watch_sums(const struct hrt_watch *watch) {
+struct hrt_watch_sums hrt_train_watch_sums(const struct hrt_watch *watch) {
     const int ranks = watch->comm->size;
     struct hrt_watch_sums sums = {.slowest = ranks > 1 ? 0 : -1};
     double seconds = 0, waits = 0;

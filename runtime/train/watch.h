@@ -59,26 +59,26 @@ enum {
     HRT_WATCH_OWN = HRT_LOSSES_MOST + 1
 }; // Numbers that the caller lets the ranks sum on the way.
 
-// For programs of one rank, too. State and ranks are borrowed until hrt_watch_destroy. False: out of memory.
-bool hrt_watch_create(struct hrt_watch *watch, struct hrt_state *state, struct hrt_comm *comm,
-                      struct hrt_error *error);
+// For programs of one rank, too. State and ranks are borrowed until hrt_train_watch_destroy. False: out of memory.
+bool hrt_train_watch_create(struct hrt_watch *watch, struct hrt_state *state, struct hrt_comm *comm,
+                            struct hrt_error *error);
 
 // Frees it; a zeroed one has nothing.
-void hrt_watch_destroy(struct hrt_watch *watch);
+void hrt_train_watch_destroy(struct hrt_watch *watch);
 
 // A step begins, and ends.
-void hrt_watch_begin(struct hrt_watch *watch);
-void hrt_watch_end(struct hrt_watch *watch);
+void hrt_train_watch_begin(struct hrt_watch *watch);
+void hrt_train_watch_end(struct hrt_watch *watch);
 
 // Gathers the numbers of all ranks, and on the way sums `own` over them. Collective.
-void hrt_watch_gather(struct hrt_watch *watch, double own[HRT_WATCH_OWN]);
+void hrt_train_watch_gather(struct hrt_watch *watch, double own[HRT_WATCH_OWN]);
 
-// Fills in the layers' numbers from `loads`, those of all ranks; after hrt_watch_gather, before owners change.
-void hrt_watch_layers(struct hrt_watch *watch, const struct hrt_load_counts *loads);
+// Fills in the layers' numbers from `loads`, those of all ranks; after hrt_train_watch_gather, before owners change.
+void hrt_train_watch_layers(struct hrt_watch *watch, const struct hrt_load_counts *loads);
 
-struct hrt_watch_sums hrt_watch_sums(const struct hrt_watch *watch);
+struct hrt_watch_sums hrt_train_watch_sums(const struct hrt_watch *watch);
 
 // The mean of the ranks.
-struct hrt_moved hrt_watch_moved(const struct hrt_watch *watch);
+struct hrt_moved hrt_train_watch_moved(const struct hrt_watch *watch);
 
 #endif

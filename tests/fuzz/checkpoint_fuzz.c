@@ -24,7 +24,7 @@ static const struct hrt_program program = {
     .name = "fuzz", .sets = 1, .set = &set, .world = RANKS, .owned = true, .movement = &movement};
 
 // In place of runtime/experts, which would bring the kernels along.
-uint64_t hrt_hash(uint64_t hash, const void *data, size_t bytes) {
+uint64_t hrt_experts_hash(uint64_t hash, const void *data, size_t bytes) {
     (void)data, (void)bytes;
     return hash;
 }
@@ -32,7 +32,7 @@ uint64_t hrt_hash(uint64_t hash, const void *data, size_t bytes) {
 static void write_index(const char *folder, const void *data, size_t size) {
     char path[PATH_MAX];
     struct hrt_error error;
-    if (!hrt_part_path(path, folder, "index.json", &error)) abort();
+    if (!hrt_store_part_path(path, folder, "index.json", &error)) abort();
     FILE *file = fopen(path, "w");
     if (!file || fwrite(data, 1, size, file) != size || fclose(file) != 0) abort();
 }
@@ -40,7 +40,7 @@ static void write_index(const char *folder, const void *data, size_t size) {
 static void read_index(const char *folder) {
     struct hrt_index index;
     struct hrt_error error = {0};
-    if (!hrt_index_read(folder, &index, &error)) {
+    if (!hrt_store_index_read(folder, &index, &error)) {
         if (!*error.text || !error.code) fuzz_broken("a refusal says why");
         return;
     }
@@ -50,7 +50,7 @@ static void read_index(const char *folder) {
             fuzz_broken("files of an index lie in its folder");
     }
     if (index.step < 1 || index.ranks < 1) fuzz_broken("an index has a step");
-    hrt_index_free(&index);
+    hrt_store_index_free(&index);
 }
 
 // The same with the checksum of what it says.
@@ -73,8 +73,8 @@ static void read_history(const json_t *history) {
     const struct hrt_comm comm = {.size = RANKS, .nodes = 1, .node_of = nodes};
     int32_t owner[EXPERTS], *owners[] = {owner};
     struct hrt_placement placement = {.program = &program, .owner = owners};
-    if (!hrt_fssdp_fits(history, &placement, &comm)) return;
-    hrt_fssdp_recall_owners(history, &placement);
+    if (!hrt_experts_fssdp_fits(history, &placement, &comm)) return;
+    hrt_experts_fssdp_recall_owners(history, &placement);
     for (int i = 0; i < EXPERTS; i++) {
         if (owner[i] < 0 || owner[i] >= RANKS) fuzz_broken("owners are ranks");
     }

@@ -44,7 +44,7 @@ static void compiler(int words, char **word) {
 static void trainer(int words, char **word, FILE *nowhere) {
     struct hrt_arguments arguments;
     struct hrt_error error = {0};
-    if (!hrt_options_parse(&arguments, words, word, &program, &error)) {
+    if (!hrt_cli_options_parse(&arguments, words, word, &program, &error)) {
         if (!*error.text || error.code != HRT_EXIT_USAGE) fuzz_broken("a refusal says why");
         return;
     }

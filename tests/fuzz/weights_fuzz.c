@@ -107,7 +107,7 @@ static void load(const struct hrt_program *by) {
     const struct hrt_placement here = {.program = by};
     const struct hrt_buffer buffer = {.placement = &here, .values = values};
     struct hrt_error error = {0};
-    if (hrt_hf_load(&buffer, folder, NULL, &error)) return;
+    if (hrt_store_hf_load(&buffer, folder, NULL, &error)) return;
     if (!*error.text || !error.code) fuzz_broken("a refusal says why");
     if (memcmp(before, values, sizeof values) != 0) fuzz_broken("a refused folder changes nothing");
 }

@@ -15,10 +15,10 @@
 #include "runtime/train/dense.h"
 #include "runtime/train/optimizer.h"
 
-typeof(hrt_optimizer_step) __real_hrt_optimizer_step, __wrap_hrt_optimizer_step;
+typeof(hrt_train_optimizer_step) __real_hrt_optimizer_step, __wrap_hrt_optimizer_step;
 
 static void write_gradients(struct hrt_state *state, const char *prefix, int64_t step) {
-    const struct hrt_buffer grads = hrt_state_buffer(state, HRT_GRADIENTS);
+    const struct hrt_buffer grads = hrt_params_state_buffer(state, HRT_GRADIENTS);
     struct hrt_error error = {0};
     char path[4096];
     if (state->dense)

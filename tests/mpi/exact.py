@@ -39,7 +39,7 @@ POLICIES = re.findall(r"^HPL_POLICY\((\w+)", (HERE.parents[1] / "runtime/plan/po
 SEQUENCES = 16  # Over all ranks, of a step's iteration; with several microbatches, of that many.
 POSITIONS = 16
 CAPTURED = (0, 1, 3, 7)
-WRAPPED = ("hrt_optimizer_step", "hk_router_f32", "hk_router_f64")
+WRAPPED = ("hrt_train_optimizer_step", "hk_router_f32", "hk_router_f64")
 BENT = (1, 2)  # Seeds.
 # Bounds of rounding: for gradients, losses under the same ids, losses of free routers, and the
 # scores of a token that goes elsewhere.

@@ -77,11 +77,11 @@ static void exchange_values(struct harness *h, FILE *file, bool write, const cha
 }
 
 static double *read_gradient(const struct harness *h, const struct hrt_tensor *tensor) {
-    const int64_t size = hrt_param_size(tensor->param);
+    const int64_t size = hrt_params_size(tensor->param);
     double *value = malloc((size_t)size * sizeof *value);
     for (int64_t i = 0; i < size; i++) {
-        value[i] = hrt_element(h->grads, h->program->precision,
-                               tensor->offset + hrt_stored_index(tensor->param, i));
+        value[i] = hrt_params_element(h->grads, h->program->precision,
+                                      tensor->offset + hrt_params_stored_index(tensor->param, i));
     }
     return value;
 }
@@ -91,10 +91,10 @@ static double average_norm(const struct harness *h) {
     double squares = 0;
     int64_t tensors = 0;
     struct hrt_tensor tensor = {0};
-    while (hrt_tensor_next(h->program, &tensor)) {
+    while (hrt_params_tensor_next(h->program, &tensor)) {
         if (!tensor.param->trainable) continue;
         double *value = read_gradient(h, &tensor);
-        for (int64_t i = 0; i < hrt_param_size(tensor.param); i++) squares += pow(value[i], 2);
+        for (int64_t i = 0; i < hrt_params_size(tensor.param); i++) squares += pow(value[i], 2);
         tensors++;
         free(value);
     }
@@ -104,12 +104,12 @@ static double average_norm(const struct harness *h) {
 static void exchange_gradients(struct harness *h, FILE *file, bool write) {
     const double floor = average_norm(h);
     struct hrt_tensor tensor = {0};
-    while (hrt_tensor_next(h->program, &tensor)) {
+    while (hrt_params_tensor_next(h->program, &tensor)) {
         if (!tensor.param->trainable) continue;
         char path[HRT_PATH_MAX];
-        hrt_tensor_path(&tensor, path);
+        hrt_params_tensor_path(&tensor, path);
         double *value = read_gradient(h, &tensor);
-        exchange_values(h, file, write, path, value, hrt_param_size(tensor.param), floor);
+        exchange_values(h, file, write, path, value, hrt_params_size(tensor.param), floor);
         free(value);
     }
 }
@@ -120,11 +120,11 @@ static void exchange_gradients(struct harness *h, FILE *file, bool write) {
 static void check_copies(struct harness *h, const double *logits, int64_t size) {
     int64_t spoilt = 0;
     struct hrt_tensor tensor = {0};
-    while (hrt_tensor_next(h->program, &tensor)) {
+    while (hrt_params_tensor_next(h->program, &tensor)) {
         const struct hrt_param *param = tensor.param;
         if (!param->rounded || param->layout != HRT_PANELS) continue;
         for (int64_t i = 0; i < param->elements; i++)
-            hrt_element_set(h->params, h->program->precision, tensor.offset + i, NAN);
+            hrt_params_element_set(h->params, h->program->precision, tensor.offset + i, NAN);
         spoilt++;
     }
     harness_check(h, "parameters with a copy", spoilt > 0, 1, 0);

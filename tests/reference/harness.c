@@ -42,7 +42,8 @@ void harness_layer_path(const struct hrt_program *program, int set, int64_t laye
                         char path[HRT_PATH_MAX]) {
     for (int i = 0; i < program->params; i++) {
         if (program->param[i].set != set) continue;
-        hrt_tensor_path(&(struct hrt_tensor){.param = &program->param[i], .layer = layer}, path);
+        hrt_params_tensor_path(&(struct hrt_tensor){.param = &program->param[i], .layer = layer},
+                               path);
         char *end = strstr(path, ".experts.");
         if (end) *end = '\0';
         return;
@@ -65,13 +66,14 @@ double *harness_logits(const struct harness *h, int64_t batch) {
         const int64_t count = tokens - first < rows ? tokens - first : rows;
         if (p->logits_rows) p->logits(h->model, 0, first, count);
         for (int64_t i = 0; i < count * wide; i++)
-            logits[first * wide + i] = hrt_element(stored, p->precision, i);
+            logits[first * wide + i] = hrt_params_element(stored, p->precision, i);
     }
     return logits;
 }
 
 void harness_backward(struct harness *h) {
-    const int64_t bytes = h->program->param_elements * hrt_element_bytes(h->program->precision);
+    const int64_t bytes =
+        h->program->param_elements * hrt_params_element_bytes(h->program->precision);
     memset(h->grads, 0, (size_t)bytes);
     harness_forward(h);
     h->program->backward(h->model, h->batch, h->ids, h->targets, h->scale, h->auxiliary_scale);
@@ -88,21 +90,21 @@ static void fill(struct harness *h) {
     const int64_t salt = json_integer_value(json_object_get(h->stored, "salt"));
     const struct hrt_placement here = {.program = h->program};
     const struct hrt_buffer params = {.placement = &here, .values = h->params};
-    hrt_init_params(&params, 1);
+    hrt_params_init(&params, 1);
     struct hrt_tensor tensor = {0};
-    while (hrt_tensor_next(h->program, &tensor)) {
+    while (hrt_params_tensor_next(h->program, &tensor)) {
         const struct hrt_param *param = tensor.param;
         char path[HRT_PATH_MAX], text[HRT_PATH_MAX + 32];
-        hrt_tensor_path(&tensor, path);
+        hrt_params_tensor_path(&tensor, path);
         snprintf(text, sizeof text, "%s#%" PRId64, path, salt);
-        for (int64_t i = 0; param->init != HRT_INIT_ROPE && i < hrt_param_size(param); i++) {
+        for (int64_t i = 0; param->init != HRT_INIT_ROPE && i < hrt_params_size(param); i++) {
             const double u = harness_hashed(text, i);
             double value = param->init == HRT_INIT_ONES    ? 1 + 0.25 * u
                            : param->init == HRT_INIT_ZEROS ? 0.25 * u
                                                            : 0.45 * u;
             if (h->in_bf16) value = hk_bf16_float(hk_bf16_round((float)value));
-            hrt_element_set(h->params, h->program->precision,
-                            tensor.offset + hrt_stored_index(param, i), value);
+            hrt_params_element_set(h->params, h->program->precision,
+                                   tensor.offset + hrt_params_stored_index(param, i), value);
         }
     }
 }
@@ -148,7 +150,8 @@ static void read_teacher(struct harness *h) {
 // The arena starts as NaN: reading a value before it is written shows.
 static void prepare(struct harness *h) {
     const struct hrt_program *program = h->program;
-    const size_t bytes = (size_t)(program->param_elements * hrt_element_bytes(program->precision));
+    const size_t bytes =
+        (size_t)(program->param_elements * hrt_params_element_bytes(program->precision));
     h->batch = json_integer_value(json_object_get(h->stored, "batch"));
     h->scale = json_number_value(json_object_get(h->stored, "scale"));
     h->auxiliary_scale = json_number_value(json_object_get(h->stored, "auxiliary_scale"));
@@ -167,13 +170,13 @@ static void prepare(struct harness *h) {
     read_teacher(h);
     program->bind(h->model, h->params, h->grads, h->arena);
     if (!program->bind_rounded) return;
-    h->rounded = allocate(hrt_rounded_bytes(program), 0);
+    h->rounded = allocate(hrt_params_rounded_bytes(program), 0);
     const struct hrt_placement here = {.program = program};
-    hrt_round_params(&here, h->params, h->rounded, false);
+    hrt_params_round(&here, h->params, h->rounded, false);
     program->bind_rounded(h->model, h->rounded);
 }
 
-int hrt_main(int argc, char **argv, const struct hrt_program *program) {
+int hrt_cli_main(int argc, char **argv, const struct hrt_program *program) {
     if (argc != 3 && argc != 4) {
         fprintf(stderr, "usage: %s STORED.json stored|differences|write FILE|compare FILE\n",
                 argv[0]);

@@ -1,5 +1,5 @@
 // Runs one emitted program on the weights and tokens of a stored result. An emitted file is linked
-// with this harness in place of the runtime's hrt_main, so its tables and functions are tested as
+// with this harness in place of the runtime's hrt_cli_main, so its tables and functions are tested as
 // they are.
 #ifndef HECATE_TESTS_REFERENCE_HARNESS_H
 #define HECATE_TESTS_REFERENCE_HARNESS_H

@@ -120,12 +120,12 @@ static void check_logits(struct harness *h) {
 static void check_tensor(struct harness *h, const struct hrt_tensor *tensor, double times,
                          double floor) {
     char path[HRT_PATH_MAX];
-    hrt_tensor_path(tensor, path);
-    const int64_t size = hrt_param_size(tensor->param);
+    hrt_params_tensor_path(tensor, path);
+    const int64_t size = hrt_params_size(tensor->param);
     double *grad = malloc((size_t)size * sizeof *grad);
     for (int64_t i = 0; i < size; i++) {
-        grad[i] = hrt_element(h->grads, h->program->precision,
-                              tensor->offset + hrt_stored_index(tensor->param, i)) /
+        grad[i] = hrt_params_element(h->grads, h->program->precision,
+                                     tensor->offset + hrt_params_stored_index(tensor->param, i)) /
                   times;
     }
     const json_t *summary = json_object_get(json_object_get(h->stored, "gradients"), path);
@@ -150,7 +150,7 @@ static void check_gradients(struct harness *h, double times) {
 
     size_t trainable = 0;
     struct hrt_tensor tensor = {0};
-    while (hrt_tensor_next(h->program, &tensor)) {
+    while (hrt_params_tensor_next(h->program, &tensor)) {
         trainable += tensor.param->trainable;
         check_tensor(h, &tensor, times, floor);
     }

@@ -30,7 +30,7 @@ static void check(int select_bias, const double (*expected)[EXPERTS]) {
     int64_t count[LAYERS * EXPERTS] = {9, 5, 2, 4, 7, 7, 7, 7}; // Means 5 and 7.
     const struct hrt_load_counts loads = {
         .program = &program, .count = count, .counts = LAYERS * EXPERTS};
-    hrt_bias_update(&state, &loads);
+    hrt_train_bias_update(&state, &loads);
     for (int layer = 0; layer < LAYERS; layer++) {
         for (int e = 0; e < EXPERTS; e++) {
             assert_true(params[3 + layer * PADDING + e] == expected[layer][e]);

@@ -81,12 +81,12 @@ static struct hrt_placement here = {.program = &program};
 static bool check(struct hrt_error *error) {
     struct hrt_state state;
     *error = (struct hrt_error){0};
-    assert_true(hrt_state_create(&state, &here, NULL, HRT_NO_TRAINING, error));
+    assert_true(hrt_train_state_create(&state, &here, NULL, HRT_NO_TRAINING, error));
     for (int i = 0; i < 2; i++) ((double *)state.values[HRT_PARAMETERS])[i] = 0.5;
     FILE *out = fopen("/dev/null", "w");
-    const bool right = hrt_check_grad(&state, 16, 1, out, error);
+    const bool right = hrt_train_check_grad(&state, 16, 1, out, error);
     fclose(out);
-    hrt_state_destroy(&state);
+    hrt_train_state_destroy(&state);
     return right;
 }
 

@@ -30,25 +30,25 @@ static void close_names_are_suggested(void **state) {
 
 static void ranks_share_cores(void **state) {
     (void)state;
-    assert_int_equal(hrt_threads_of_rank(64, 64, 1), 64); // Alone.
-    assert_int_equal(hrt_threads_of_rank(64, 64, 4), 16); // Not bound.
-    assert_int_equal(hrt_threads_of_rank(64, 64, 3), 21);
-    assert_int_equal(hrt_threads_of_rank(32, 64, 4), 16); // Two on each socket.
-    assert_int_equal(hrt_threads_of_rank(32, 64, 3), 16); // One socket has two.
-    assert_int_equal(hrt_threads_of_rank(16, 64, 4), 16); // Each has its own cores.
-    assert_int_equal(hrt_threads_of_rank(1, 64, 4), 1);
-    assert_int_equal(hrt_threads_of_rank(2, 2, 8), 1); // More ranks than cores.
+    assert_int_equal(hrt_cli_threads_of_rank(64, 64, 1), 64); // Alone.
+    assert_int_equal(hrt_cli_threads_of_rank(64, 64, 4), 16); // Not bound.
+    assert_int_equal(hrt_cli_threads_of_rank(64, 64, 3), 21);
+    assert_int_equal(hrt_cli_threads_of_rank(32, 64, 4), 16); // Two on each socket.
+    assert_int_equal(hrt_cli_threads_of_rank(32, 64, 3), 16); // One socket has two.
+    assert_int_equal(hrt_cli_threads_of_rank(16, 64, 4), 16); // Each has its own cores.
+    assert_int_equal(hrt_cli_threads_of_rank(1, 64, 4), 1);
+    assert_int_equal(hrt_cli_threads_of_rank(2, 2, 8), 1); // More ranks than cores.
 }
 
 static void launchers_tell_local_ranks(void **state) {
     (void)state;
-    assert_int_equal(hrt_local_ranks(), 1);
+    assert_int_equal(hrt_cli_local_ranks(), 1);
     setenv("SLURM_STEP_TASKS_PER_NODE", "4(x2),3", 1);
-    assert_int_equal(hrt_local_ranks(), 4);
+    assert_int_equal(hrt_cli_local_ranks(), 4);
     setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "2", 1); // mpirun below srun.
-    assert_int_equal(hrt_local_ranks(), 2);
+    assert_int_equal(hrt_cli_local_ranks(), 2);
     setenv("LOCAL_WORLD_SIZE", "none", 1);
-    assert_int_equal(hrt_local_ranks(), 2);
+    assert_int_equal(hrt_cli_local_ranks(), 2);
     unsetenv("LOCAL_WORLD_SIZE");
     unsetenv("OMPI_COMM_WORLD_LOCAL_SIZE");
     unsetenv("SLURM_STEP_TASKS_PER_NODE");
@@ -149,7 +149,7 @@ static bool parse_for(const struct hrt_program *program, struct hrt_arguments *a
     snprintf(text, sizeof text, "%s", line);
     for (char *at = strtok(text, " "); at; at = strtok(NULL, " ")) argv[argc++] = at;
     *error = (struct hrt_error){0};
-    return hrt_options_parse(arguments, argc, argv, program, error);
+    return hrt_cli_options_parse(arguments, argc, argv, program, error);
 }
 
 static bool parse(struct hrt_arguments *arguments, struct hrt_error *error, const char *line) {
@@ -291,7 +291,7 @@ static void help_lists_what_is_accepted(void **state) {
         char *help = NULL;
         size_t bytes;
         FILE *out = open_memstream(&help, &bytes);
-        hrt_options_help(out, &bigram, commands[i]);
+        hrt_cli_options_help(out, &bigram, commands[i]);
         fclose(out);
         int options = 0;
         for (char *rest, *line = strtok_r(help, "\n", &rest); line;

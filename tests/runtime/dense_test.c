@@ -96,9 +96,10 @@ static double sum_of(enum hrt_precision precision, int64_t i) {
 }
 
 static void *filled(enum hrt_precision precision, int rank) {
-    void *buffer = malloc(ELEMENTS * (size_t)hrt_element_bytes(precision));
+    void *buffer = malloc(ELEMENTS * (size_t)hrt_params_element_bytes(precision));
     RANKS_CHECK(&world, buffer);
-    for (int64_t i = 0; i < ELEMENTS; i++) hrt_element_set(buffer, precision, i, gradient(rank, i));
+    for (int64_t i = 0; i < ELEMENTS; i++)
+        hrt_params_element_set(buffer, precision, i, gradient(rank, i));
     return buffer;
 }
 
@@ -142,16 +143,17 @@ static void sum_up(enum hrt_precision precision, bool shard, int64_t bytes, int6
     complete(dense, layers);
     for (int64_t i = 0; i < ELEMENTS; i++) {
         if (!own[i]) continue;
-        const double sum = hrt_element(state.values[HRT_GRADIENTS], precision, i);
+        const double sum = hrt_params_element(state.values[HRT_GRADIENTS], precision, i);
         RANKS_CHECK(&world, sum == sum_of(precision, i));
-        hrt_element_set(state.values[HRT_PARAMETERS], precision, i,
-                        2 * sum); // An optimizer of its part.
+        hrt_params_element_set(state.values[HRT_PARAMETERS], precision, i,
+                               2 * sum); // An optimizer of its part.
     }
     hrt_train_dense_publish(dense);
     for (int64_t i = 0; i < ELEMENTS; i++) {
-        RANKS_CHECK(&world, hrt_element(state.values[HRT_PARAMETERS], precision, i) ==
+        RANKS_CHECK(&world, hrt_params_element(state.values[HRT_PARAMETERS], precision, i) ==
                                 2 * sum_of(precision, i));
-        RANKS_CHECK(&world, !shard || hrt_element(state.values[HRT_GRADIENTS], precision, i) == 0);
+        RANKS_CHECK(&world,
+                    !shard || hrt_params_element(state.values[HRT_GRADIENTS], precision, i) == 0);
     }
     hrt_train_dense_destroy(dense);
     free(own);
@@ -192,10 +194,10 @@ static void before_the_last_iteration_nothing_is_summed(void **state) {
     held.values[HRT_GRADIENTS] = filled(HRT_FP32, world.rank);
     RANKS_CHECK(&world, hrt_train_dense_create(&dense, &held, &error));
     hrt_train_dense_ready(dense, 0, 0);
-    RANKS_CHECK(&world, hrt_element(held.values[HRT_GRADIENTS], HRT_FP32, AT_LARGE) ==
+    RANKS_CHECK(&world, hrt_params_element(held.values[HRT_GRADIENTS], HRT_FP32, AT_LARGE) ==
                             (double)(float)gradient(world.rank, AT_LARGE));
     complete(dense, LAYERS); // And a step later, everything once.
-    RANKS_CHECK(&world, hrt_element(held.values[HRT_GRADIENTS], HRT_FP32, AT_LARGE) ==
+    RANKS_CHECK(&world, hrt_params_element(held.values[HRT_GRADIENTS], HRT_FP32, AT_LARGE) ==
                             sum_of(HRT_FP32, AT_LARGE));
     hrt_train_dense_destroy(dense);
     free(held.values[HRT_GRADIENTS]);
@@ -212,6 +214,6 @@ int main(void) {
     };
     ranks_open(&world, getenv("HECATE_TOPOLOGY"));
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    hrt_comm_close(&world);
+    hrt_net_comm_close(&world);
     return failed;
 }

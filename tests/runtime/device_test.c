@@ -35,7 +35,7 @@ static struct hrt_device opened(int backend) {
 static struct hrt_placement placed(const struct hrt_program *program) {
     struct hrt_placement placement;
     struct hrt_error error = {0};
-    assert_true(hrt_placement_create(&placement, program, 0, &error));
+    assert_true(hrt_params_placement_create(&placement, program, 0, &error));
     return placement;
 }
 
@@ -110,7 +110,7 @@ static void memory_that_is_not_there_is_refused(void **state) {
         struct hrt_error error = {0};
         program.device = backends[b];
         program.arena_bytes = (size_t)1 << 60;
-        assert_false(hrt_state_create(&none, &placement, NULL, HRT_BY_ADAMW, &error));
+        assert_false(hrt_train_state_create(&none, &placement, NULL, HRT_BY_ADAMW, &error));
         assert_int_equal(error.code, HRT_EXIT_FAILED);
         assert_non_null(strstr(error.text, "not enough memory"));
         if (b == 0) {
@@ -124,10 +124,10 @@ static void memory_that_is_not_there_is_refused(void **state) {
         assert_non_null(strstr(error.text, "train.precision=bf16"));
         error = (struct hrt_error){0};
         program.arena_bytes = bigram.arena_bytes; // One that fits.
-        assert_true(hrt_state_create(&none, &placement, NULL, HRT_BY_ADAMW, &error));
-        hrt_state_destroy(&none);
+        assert_true(hrt_train_state_create(&none, &placement, NULL, HRT_BY_ADAMW, &error));
+        hrt_train_state_destroy(&none);
     }
-    hrt_placement_destroy(&placement);
+    hrt_params_placement_destroy(&placement);
     assert_int_equal(test_apart_blocks(), 0);
 }
 
@@ -227,7 +227,7 @@ static void pages_that_are_too_many_leave_all_as_it_was(void **state) {
 
 // All values of a kind; for store, or free.
 static float *fetch(struct hrt_state *state, enum hrt_values values) {
-    const size_t bytes = hrt_state_params_bytes(state->program);
+    const size_t bytes = hrt_params_state_bytes(state->program);
     float *copy = malloc(bytes);
     assert_non_null(copy);
     hrt_device_read(&state->device, copy, state->values[values], bytes, HRT_WHY_VALUES);
@@ -236,7 +236,7 @@ static float *fetch(struct hrt_state *state, enum hrt_values values) {
 
 static void store(struct hrt_state *state, enum hrt_values values, float *copy) {
     hrt_device_write(&state->device, state->values[values], copy,
-                     hrt_state_params_bytes(state->program));
+                     hrt_params_state_bytes(state->program));
     free(copy);
 }
 
@@ -254,14 +254,14 @@ static double take_step(struct hrt_state *state, const struct hrt_optimizer *opt
                                       .train_optimizer_eps = 1e-8,
                                       .train_optimizer_decay = 0.1};
     if (!state->clipped) {
-        const double norm = hrt_grad_norm(state);
-        hrt_optimizer_step(optimizer, state, &config, step, 0.01, hk_clip_scale(1, norm));
+        const double norm = hrt_train_grad_norm(state);
+        hrt_train_optimizer_step(optimizer, state, &config, step, 0.01, hk_clip_scale(1, norm));
         return norm;
     }
     struct hk_clipped clipped;
     struct hrt_graph squares = {0};
-    hrt_grad_clip(state, &squares, NULL, 0, 1, 1);
-    hrt_optimizer_step(optimizer, state, &config, step, 0.01, 1);
+    hrt_train_grad_clip(state, &squares, NULL, 0, 1, 1);
+    hrt_train_optimizer_step(optimizer, state, &config, step, 0.01, 1);
     hrt_device_read(&state->device, &clipped, state->clipped, sizeof clipped, HRT_WHY_VALUES);
     return clipped.norm;
 }
@@ -287,7 +287,7 @@ static struct hrt_program bigram_on(const struct hrt_device_backend *backend) {
 static void expect_no_gradients(struct hrt_state *state) {
     struct hrt_tensor tensor = {0};
     float *grads = fetch(state, HRT_GRADIENTS);
-    while (hrt_tensor_next(state->program, &tensor)) {
+    while (hrt_params_tensor_next(state->program, &tensor)) {
         for (int64_t i = 0; tensor.param->trainable && i < tensor.param->elements; i++)
             assert_true(grads[tensor.offset + i] == 0);
     }
@@ -310,10 +310,10 @@ static double train_on(const struct hrt_device_backend *backend, bool spoilt, fl
     struct hrt_optimizer optimizer;
     struct hrt_error error = {0};
     double norm = 0;
-    assert_true(hrt_state_create(&state, &placement, NULL, HRT_BY_ADAMW, &error));
-    assert_true(hrt_optimizer_create(&optimizer, &placement, &error));
-    const struct hrt_buffer values = hrt_state_buffer(&state, HRT_PARAMETERS);
-    hrt_init_params(&values, 1);
+    assert_true(hrt_train_state_create(&state, &placement, NULL, HRT_BY_ADAMW, &error));
+    assert_true(hrt_train_optimizer_create(&optimizer, &placement, &error));
+    const struct hrt_buffer values = hrt_params_state_buffer(&state, HRT_PARAMETERS);
+    hrt_params_init(&values, 1);
     for (int step = 0; step < 3; step++) {
         set_gradients(&state);
         norm = take_step(&state, &optimizer, step);
@@ -324,9 +324,9 @@ static double train_on(const struct hrt_device_backend *backend, bool spoilt, fl
     }
     hrt_device_read(&state.device, params, state.values[HRT_PARAMETERS],
                     (size_t)bigram.param_elements * sizeof *params, HRT_WHY_VALUES);
-    hrt_optimizer_destroy(&optimizer);
-    hrt_state_destroy(&state);
-    hrt_placement_destroy(&placement);
+    hrt_train_optimizer_destroy(&optimizer);
+    hrt_train_state_destroy(&state);
+    hrt_params_placement_destroy(&placement);
     return norm;
 }
 
@@ -378,9 +378,9 @@ static void visit(struct hrt_state *state, bool checks) {
         struct hrt_tensor tensor = {0};
         if (values == HRT_GRADIENTS) continue;
         float *at = fetch(state, (enum hrt_values)values);
-        while (hrt_tensor_next(state->program, &tensor)) {
-            for (int64_t i = 0; i < hrt_param_size(tensor.param); i++) {
-                const int64_t element = tensor.offset + hrt_stored_index(tensor.param, i);
+        while (hrt_params_tensor_next(state->program, &tensor)) {
+            for (int64_t i = 0; i < hrt_params_size(tensor.param); i++) {
+                const int64_t element = tensor.offset + hrt_params_stored_index(tensor.param, i);
                 if (!is_kept(&tensor, values)) continue;
                 if (checks)
                     assert_true(at[element] == number_at(values, element));
@@ -400,7 +400,7 @@ static void a_checkpoint_of_any_device_loads_into_any(void **state) {
     const struct hrt_checkpoints to = {.dir = "ck", .keep = 1, .lock = -1};
     struct hrt_error error = {0};
     struct hrt_comm self;
-    hrt_comm_open_self(&self);
+    hrt_net_comm_open_self(&self);
     assert_int_equal(system("mkdir ck"), 0);
     for (int pair = 0; pair < BACKENDS * BACKENDS; pair++) {
         const struct hrt_program from = bigram_on(backends[pair / BACKENDS]);
@@ -409,23 +409,23 @@ static void a_checkpoint_of_any_device_loads_into_any(void **state) {
         struct hrt_state saved, loaded;
         struct hrt_checkpoint checkpoint;
         json_t *facts = json_pack("{s:i}", "pair", pair);
-        assert_true(hrt_state_create(&saved, &there, NULL, HRT_BY_ADAMW, &error));
+        assert_true(hrt_train_state_create(&saved, &there, NULL, HRT_BY_ADAMW, &error));
         visit(&saved, false);
         struct hrt_saving *saving;
-        assert_true(hrt_checkpoint_begin(&saving, &to, &saved, pair + 1, facts, &error));
-        assert_true(hrt_checkpoint_finish(saving, &error));
+        assert_true(hrt_store_checkpoint_begin(&saving, &to, &saved, pair + 1, facts, &error));
+        assert_true(hrt_store_checkpoint_finish(saving, &error));
         json_decref(facts);
-        hrt_state_destroy(&saved);
-        assert_true(hrt_state_create(&loaded, &here, NULL, HRT_BY_ADAMW, &error));
-        assert_true(hrt_checkpoint_find(&checkpoint, "ck", "test", &self, &error));
+        hrt_train_state_destroy(&saved);
+        assert_true(hrt_train_state_create(&loaded, &here, NULL, HRT_BY_ADAMW, &error));
+        assert_true(hrt_store_checkpoint_find(&checkpoint, "ck", "test", &self, &error));
         assert_int_equal(checkpoint.step, pair + 1);
         assert_int_equal(json_integer_value(json_object_get(checkpoint.facts, "pair")), pair);
-        assert_true(hrt_checkpoint_load(&checkpoint, &loaded, &error));
+        assert_true(hrt_store_checkpoint_load(&checkpoint, &loaded, &error));
         visit(&loaded, true);
-        hrt_checkpoint_free(&checkpoint);
-        hrt_state_destroy(&loaded);
-        hrt_placement_destroy(&there);
-        hrt_placement_destroy(&here);
+        hrt_store_checkpoint_free(&checkpoint);
+        hrt_train_state_destroy(&loaded);
+        hrt_params_placement_destroy(&there);
+        hrt_params_placement_destroy(&here);
     }
     assert_int_equal(test_apart_blocks(), 0);
 }

@@ -1,4 +1,4 @@
-// Test of hrt_drop, run by mpirun: every rank knows the top-k choices of all, lets hk_limit drop among them as
+// Test of hrt_experts_drop, run by mpirun: every rank knows the top-k choices of all, lets hk_limit drop among them as
 // one rank would, and compares what stays of its own.
 #include <stdlib.h>
 
@@ -81,10 +81,10 @@ static void drop_together(struct drop_case c) {
     RANKS_CHECK(&world, hrt_experts_create(&experts, &shape, &world, &error));
     if (c.idle) hrt_experts_tokens(experts, TOKENS, all.tokens);
     const int64_t at = all.first * PICKS, tokens = c.idle && all.mine ? all.mine : TOKENS;
-    hrt_drop(experts, 0, 0, kept, all.ids + at,
-             c.element == sizeof(float) ? (const void *)(all.narrow + at)
-                                        : (const void *)(all.weights + at),
-             tokens, c.group, c.capacity, c.rule);
+    hrt_experts_drop(experts, 0, 0, kept, all.ids + at,
+                     c.element == sizeof(float) ? (const void *)(all.narrow + at)
+                                                : (const void *)(all.weights + at),
+                     tokens, c.group, c.capacity, c.rule);
     for (int64_t p = 0; p < tokens * PICKS; p++)
         RANKS_CHECK(&world, kept[p] == (p < all.mine * PICKS ? all.kept[at + p] : -1));
     hrt_experts_destroy(experts);
@@ -145,6 +145,6 @@ int main(void) {
     };
     ranks_open(&world, NULL);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    hrt_comm_close(&world);
+    hrt_net_comm_close(&world);
     return failed;
 }

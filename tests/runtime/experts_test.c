@@ -211,7 +211,7 @@ static void forward(const struct test_case *c, struct hrt_experts *experts, int6
     }
     for (int64_t i = 0; i < tokens * WIDTH; i++)
         put(c, b.x, i, x_of(c, layer, rank, i / WIDTH, i % WIDTH));
-    hrt_route(experts, 0, layer, b.ids, tokens);
+    hrt_experts_route(experts, 0, layer, b.ids, tokens);
     const uint32_t *counts = hrt_experts_counts(experts, 0, layer);
     if (c->replicas) place_replicas(c, experts, layer); // The counts are known, nothing is divided.
     for (int64_t e = 0; e < c->experts; e++) {
@@ -223,16 +223,16 @@ static void forward(const struct test_case *c, struct hrt_experts *experts, int6
         }
     }
     expect(c, layer, &b.expected);
-    const int64_t waves = hrt_waves(experts, 0, layer);
+    const int64_t waves = hrt_experts_waves(experts, 0, layer);
     CHECK(waves >= c->waves_least && waves * c->wave_rows >= b.expected.rows);
     for (int64_t wave = 0; wave < waves; wave++) {
         for (int64_t i = 0; i < c->wave_rows * WIDTH; i++) put(c, b.rows, i, -77);
         for (int64_t i = 0; i < c->wave_rows; i++) put(c, b.gate, i, -77);
-        hrt_dispatch(experts, 0, layer, wave, b.rows, b.gate, b.first, b.x, b.weights);
+        hrt_experts_dispatch(experts, 0, layer, wave, b.rows, b.gate, b.first, b.x, b.weights);
         check_wave(c, layer, slots, wave);
-        hrt_give_back(experts, 0, layer, wave, b.y);
+        hrt_experts_give_back(experts, 0, layer, wave, b.y);
     }
-    hrt_combine(experts, 0, layer, b.out);
+    hrt_experts_combine(experts, 0, layer, b.out);
     for (int64_t i = 0; i < tokens * WIDTH; i++) {
         double sum = 0;
         for (int64_t p = i / WIDTH * c->picks; p < (i / WIDTH + 1) * c->picks; p++) {
@@ -249,8 +249,8 @@ static void forward(const struct test_case *c, struct hrt_experts *experts, int6
 static void backward_wave(const struct test_case *c, struct hrt_experts *experts, int64_t layer,
                           int64_t wave) {
     const int64_t begin = wave * c->wave_rows;
-    hrt_dispatch_grad(experts, 0, layer, wave, b.y, b.out);
-    hrt_dispatch(experts, 0, layer, wave, b.rows, b.gate, b.first, b.x, b.weights);
+    hrt_experts_dispatch_grad(experts, 0, layer, wave, b.y, b.out);
+    hrt_experts_dispatch(experts, 0, layer, wave, b.rows, b.gate, b.first, b.x, b.weights);
     const int64_t rows = clip(b.expected.rows, begin, begin + c->wave_rows);
     for (int64_t i = 0; i < rows; i++) {
         const struct row row = b.expected.row[begin + i];
@@ -264,7 +264,7 @@ static void backward_wave(const struct test_case *c, struct hrt_experts *experts
         }
         put(c, b.dgate, i, dgate);
     }
-    hrt_give_back_grad(experts, 0, layer, wave, b.rows, b.dgate);
+    hrt_experts_give_back_grad(experts, 0, layer, wave, b.rows, b.dgate);
 }
 
 static void backward(const struct test_case *c, struct hrt_experts *experts, int64_t layer) {
@@ -277,9 +277,9 @@ static void backward(const struct test_case *c, struct hrt_experts *experts, int
         put(c, b.out, i, dy_of(c, layer, rank, i / WIDTH, i % WIDTH));
     }
     expect(c, layer, &b.expected);
-    for (int64_t wave = hrt_waves(experts, 0, layer) - 1; wave >= 0; wave--)
+    for (int64_t wave = hrt_experts_waves(experts, 0, layer) - 1; wave >= 0; wave--)
         backward_wave(c, experts, layer, wave);
-    hrt_combine_grad(experts, 0, layer, b.x, b.dweights);
+    hrt_experts_combine_grad(experts, 0, layer, b.x, b.dweights);
     for (int64_t t = 0; t < tokens; t++) {
         double dx[WIDTH] = {0};
         for (int64_t p = t * c->picks; p < (t + 1) * c->picks; p++) {
@@ -328,7 +328,7 @@ static void run(struct test_case *c) {
 // Every case as floats and doubles, on all ranks, and on this rank alone with the back end self.
 static void run_all(struct test_case c) {
     struct hrt_comm self;
-    hrt_comm_open_self(&self);
+    hrt_net_comm_open_self(&self);
     for (int alone = 0; alone < 2; alone++) {
         c.comm = alone ? &self : &world;
         c.element = sizeof(float);
@@ -336,7 +336,7 @@ static void run_all(struct test_case c) {
         c.element = sizeof(double);
         run(&c);
     }
-    hrt_comm_close(&self);
+    hrt_net_comm_close(&self);
 }
 
 static void rows_go_to_their_experts_and_back(void **state) {
@@ -405,7 +405,7 @@ static void owners_are_consecutive(void **state) {
 static void too_many_rows_are_refused(void **state) {
     (void)state;
     struct hrt_comm self;
-    hrt_comm_open_self(&self);
+    hrt_net_comm_open_self(&self);
     const struct hrt_experts_set set = {
         .experts = 8, .picks = 8, .layers = 1, .width = WIDTH, .slots = 8, .wave_rows = 64};
     const struct hrt_experts_shape shape = {
@@ -417,7 +417,7 @@ static void too_many_rows_are_refused(void **state) {
         created, &error, HRT_EXIT_FAILED,
         "400000000 tokens x 8 choices x 1 ranks are more rows than can be numbered; at "
         "most 2147483647");
-    hrt_comm_close(&self);
+    hrt_net_comm_close(&self);
 }
 
 static size_t bytes_of(const struct hrt_experts_shape *shape, int ranks) {
@@ -457,6 +457,6 @@ int main(void) {
     };
     ranks_open(&world, NULL);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    hrt_comm_close(&world);
+    hrt_net_comm_close(&world);
     return failed;
 }

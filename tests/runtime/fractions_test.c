@@ -1,5 +1,5 @@
-// Test of hrt_fractions, run by mpirun: every rank knows the top-k choices of all, lets hk_fractions count them as
-// one rank would, and compares bits of its own sequences.
+// Test of hrt_experts_fractions, run by mpirun: every rank knows the top-k choices of all, lets hk_fractions count them
+// as one rank would, and compares bits of its own sequences.
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,8 +49,8 @@ static void check(struct hrt_experts *experts, int64_t group, bool per_step, int
         const int64_t mine = left < 0 ? 0 : left < MICROBATCH ? left : MICROBATCH;
         hk_fractions_f64(want, per_step ? whole : NULL, ids[i], sequences, POSITIONS, PICKS,
                          EXPERTS, group, i + 1);
-        hrt_fractions(experts, 0, 0, got, per_step ? part : NULL, ids[i] + first * ROW,
-                      mine ? mine : 1, POSITIONS, group * POSITIONS, i + 1);
+        hrt_experts_fractions(experts, 0, 0, got, per_step ? part : NULL, ids[i] + first * ROW,
+                              mine ? mine : 1, POSITIONS, group * POSITIONS, i + 1);
         RANKS_CHECK(&world,
                     !memcmp(got, want + first * EXPERTS, (size_t)(mine * EXPERTS) * sizeof *got));
         RANKS_CHECK(&world, !memcmp(whole, part, sizeof whole));
@@ -87,8 +87,8 @@ static void floats_are_rounded_once(void **state) {
         const int64_t first = (int64_t)world.rank * MICROBATCH;
         hk_fractions_f32(want, NULL, ids[0], (int64_t)world.size * MICROBATCH, POSITIONS, PICKS,
                          EXPERTS, group, 0);
-        hrt_fractions(experts, 0, 0, got, NULL, ids[0] + first * ROW, MICROBATCH, POSITIONS,
-                      group * POSITIONS, 0);
+        hrt_experts_fractions(experts, 0, 0, got, NULL, ids[0] + first * ROW, MICROBATCH, POSITIONS,
+                              group * POSITIONS, 0);
         RANKS_CHECK(&world, !memcmp(got, want + first * EXPERTS, sizeof got));
     }
     hrt_experts_destroy(experts);
@@ -103,6 +103,6 @@ int main(void) {
     make_ids();
     ranks_open(&world, NULL);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    hrt_comm_close(&world);
+    hrt_net_comm_close(&world);
     return failed;
 }

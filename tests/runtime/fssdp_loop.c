@@ -40,36 +40,36 @@ static void moves(int64_t layer) {
 static void send_rows(struct hrt_experts *experts, int64_t layer) {
     static float rows[8], gate[8];
     static int32_t first[EXPERTS + 1];
-    if (hrt_waves(experts, 0, layer) > 0)
-        hrt_dispatch(experts, 0, layer, 0, rows, gate, first, NULL, gate);
+    if (hrt_experts_waves(experts, 0, layer) > 0)
+        hrt_experts_dispatch(experts, 0, layer, 0, rows, gate, first, NULL, gate);
 }
 
 static void iterate(struct moving *m) {
     struct hrt_fssdp *fssdp = m->state.fssdp;
     struct hrt_experts *experts = m->state.experts;
     run.iteration++;
-    hrt_fssdp_begin(fssdp, true);
+    hrt_experts_fssdp_begin(fssdp, true);
     for (int64_t layer = 0; layer < run.layers; layer++) {
-        hrt_plan(fssdp, 0, layer);
+        hrt_experts_plan(fssdp, 0, layer);
         moves(layer);
-        hrt_materialize(fssdp, 0, layer, false);
-        hrt_route(experts, 0, layer, NULL, 0);
+        hrt_experts_materialize(fssdp, 0, layer, false);
+        hrt_experts_route(experts, 0, layer, NULL, 0);
         if (differs("rows") || differs("calibrated"))
             plant(m, (uint32_t *)hrt_experts_counts(experts, 0, layer), layer);
-        hrt_calibrate(fssdp, 0, layer);
+        hrt_experts_calibrate(fssdp, 0, layer);
         if (fssdp->set[0].move[HRT_MOVE_ADDED].under_way) moves(layer);
-        hrt_await(fssdp, 0, layer);
+        hrt_experts_await(fssdp, 0, layer);
         send_rows(experts, layer);
         if (differs("rows") || differs("calibrated")) moves(layer);
         if (differs("plan")) plant(m, fssdp->set[0].layer[layer].window, layer);
     }
     for (int64_t layer = run.layers - 1; layer >= 0; layer--) {
-        hrt_reduce(fssdp, 0, layer);
-        hrt_release_params(fssdp, 0, layer);
-        hrt_release_grads(fssdp, 0, layer);
+        hrt_experts_reduce(fssdp, 0, layer);
+        hrt_experts_release_params(fssdp, 0, layer);
+        hrt_experts_release_grads(fssdp, 0, layer);
     }
     if (differs("owners")) plant(m, fssdp->set[0].layer[run.layer].window, run.layer);
-    if (hrt_fssdp_end_step(fssdp)) moves(run.layer);
+    if (hrt_experts_fssdp_end_step(fssdp)) moves(run.layer);
 }
 
 int main(int argc, char **argv) {

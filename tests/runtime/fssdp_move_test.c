@@ -172,20 +172,20 @@ static void check_sums(const struct moving *m, int64_t layer, int step) {
 static void forward(struct moving *m, int64_t layer, int step) {
     struct hrt_fssdp *fssdp = m->state.fssdp;
     double before = fssdp->moved.bytes;
-    hrt_plan(fssdp, 0, layer);
-    hrt_materialize(fssdp, 0, layer, false);
+    hrt_experts_plan(fssdp, 0, layer);
+    hrt_experts_materialize(fssdp, 0, layer, false);
     const bool prefetched = layer > 0 && !m->movement.rematerialize;
     CHECK(!prefetched || fssdp->moved.bytes == before); // Nothing comes twice.
-    hrt_route(m->state.experts, 0, layer, NULL, 0);
-    hrt_await(fssdp, 0, layer);
+    hrt_experts_route(m->state.experts, 0, layer, NULL, 0);
+    hrt_experts_await(fssdp, 0, layer);
     check_params(m, layer, step);
     if (m->movement.rematerialize) {
-        hrt_release_params(fssdp, 0, layer);
+        hrt_experts_release_params(fssdp, 0, layer);
         return;
     }
-    hrt_prefetch(fssdp, 0, layer + 1);
+    hrt_experts_prefetch(fssdp, 0, layer + 1);
     before = fssdp->moved.bytes;
-    hrt_prefetch(fssdp, 0, layer + 1); // Another wave.
+    hrt_experts_prefetch(fssdp, 0, layer + 1); // Another wave.
     CHECK(fssdp->moved.bytes == before);
     check_params(m, layer, step);
 }
@@ -193,17 +193,17 @@ static void forward(struct moving *m, int64_t layer, int step) {
 static void backward(struct moving *m, int64_t layer, int step) {
     struct hrt_fssdp *fssdp = m->state.fssdp;
     if (m->movement.rematerialize) {
-        hrt_await(fssdp, 0, layer);
+        hrt_experts_await(fssdp, 0, layer);
         check_params(m, layer, step);
     }
     add_grads(m, layer, step); // While those of the layer above still travel.
-    hrt_release_grads(fssdp, 0, layer + 1);
+    hrt_experts_release_grads(fssdp, 0, layer + 1);
     if (layer + 1 < LAYERS) check_sums(m, layer + 1, step);
-    hrt_reduce(fssdp, 0, layer);
-    hrt_release_params(fssdp, 0, layer);
-    if (m->movement.rematerialize) hrt_materialize(fssdp, 0, layer - 1, true);
+    hrt_experts_reduce(fssdp, 0, layer);
+    hrt_experts_release_params(fssdp, 0, layer);
+    if (m->movement.rematerialize) hrt_experts_materialize(fssdp, 0, layer - 1, true);
     if (layer > 0) return;
-    hrt_release_grads(fssdp, 0, 0);
+    hrt_experts_release_grads(fssdp, 0, 0);
     check_sums(m, 0, step);
 }
 
@@ -236,9 +236,9 @@ static void run(struct shape shape) {
             draw_plan(&m, layer, &sequence, shape.density);
         fill_owned(&m, step);
         if (shape.rounded) fill_rounded(&m, step);
-        hrt_fssdp_begin(m.state.fssdp, true);
+        hrt_experts_fssdp_begin(m.state.fssdp, true);
         for (int64_t layer = 0; layer < LAYERS; layer++) forward(&m, layer, step);
-        if (shape.rematerialize) hrt_materialize(m.state.fssdp, 0, LAYERS - 1, true);
+        if (shape.rematerialize) hrt_experts_materialize(m.state.fssdp, 0, LAYERS - 1, true);
         for (int64_t layer = LAYERS - 1; layer >= 0; layer--) backward(&m, layer, step);
     }
     moving_close(&m);
@@ -291,6 +291,6 @@ int main(void) {
     };
     ranks_open(&comm, getenv("HECATE_TOPOLOGY"));
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    hrt_comm_close(&comm);
+    hrt_net_comm_close(&comm);
     return failed;
 }

@@ -178,43 +178,43 @@ static void forward(struct run *run, int64_t layer) {
     struct hrt_experts *experts = run->m.state.experts;
     const bool exact = run->policy->when == HPL_WHEN_EXACT;
     fill_inputs(run, layer);
-    if (exact) hrt_route(experts, 0, layer, b.ids, TOKENS);
-    hrt_plan(fssdp, 0, layer);
-    hrt_materialize(fssdp, 0, layer, false);
-    if (!exact) hrt_route(experts, 0, layer, b.ids, TOKENS);
+    if (exact) hrt_experts_route(experts, 0, layer, b.ids, TOKENS);
+    hrt_experts_plan(fssdp, 0, layer);
+    hrt_experts_materialize(fssdp, 0, layer, false);
+    if (!exact) hrt_experts_route(experts, 0, layer, b.ids, TOKENS);
     run->replicas = run->calibrated = 0;
     watch_plan(run, layer, false);
-    if (!exact) hrt_calibrate(fssdp, 0, layer);
+    if (!exact) hrt_experts_calibrate(fssdp, 0, layer);
     watch_plan(run, layer, true);
-    hrt_await(fssdp, 0, layer);
-    for (int64_t wave = 0; wave < hrt_waves(experts, 0, layer); wave++) {
-        hrt_dispatch(experts, 0, layer, wave, b.rows, b.gate, b.first, b.x, b.weights);
+    hrt_experts_await(fssdp, 0, layer);
+    for (int64_t wave = 0; wave < hrt_experts_waves(experts, 0, layer); wave++) {
+        hrt_experts_dispatch(experts, 0, layer, wave, b.rows, b.gate, b.first, b.x, b.weights);
         compute(run, layer);
-        hrt_give_back(experts, 0, layer, wave, b.results);
+        hrt_experts_give_back(experts, 0, layer, wave, b.results);
     }
-    hrt_combine(experts, 0, layer, b.out);
+    hrt_experts_combine(experts, 0, layer, b.out);
     check_output(run, layer);
-    if (run->shape.rematerialize) hrt_release_params(fssdp, 0, layer);
+    if (run->shape.rematerialize) hrt_experts_release_params(fssdp, 0, layer);
 }
 
 static void backward(struct run *run, int64_t layer) {
     struct hrt_fssdp *fssdp = run->m.state.fssdp;
     struct hrt_experts *experts = run->m.state.experts;
-    const int64_t waves = hrt_waves(experts, 0, layer);
+    const int64_t waves = hrt_experts_waves(experts, 0, layer);
     fill_inputs(run, layer);
-    if (run->shape.rematerialize) hrt_await(fssdp, 0, layer);
+    if (run->shape.rematerialize) hrt_experts_await(fssdp, 0, layer);
     for (int64_t wave = waves - 1; wave >= 0; wave--) {
-        hrt_dispatch(experts, 0, layer, wave, b.rows, b.gate, b.first, b.x, b.weights);
-        hrt_dispatch_grad(experts, 0, layer, wave, b.drows, b.dy);
+        hrt_experts_dispatch(experts, 0, layer, wave, b.rows, b.gate, b.first, b.x, b.weights);
+        hrt_experts_dispatch_grad(experts, 0, layer, wave, b.drows, b.dy);
         compute_grads(run, layer);
-        hrt_give_back_grad(experts, 0, layer, wave, b.results, b.dgate);
+        hrt_experts_give_back_grad(experts, 0, layer, wave, b.results, b.dgate);
     }
-    hrt_combine_grad(experts, 0, layer, b.out, b.dweights);
+    hrt_experts_combine_grad(experts, 0, layer, b.out, b.dweights);
     check_input_grads(run, layer);
-    hrt_reduce(fssdp, 0, layer);
-    hrt_release_params(fssdp, 0, layer);
-    if (run->shape.rematerialize) hrt_materialize(fssdp, 0, layer - 1, true);
-    hrt_release_grads(fssdp, 0, layer);
+    hrt_experts_reduce(fssdp, 0, layer);
+    hrt_experts_release_params(fssdp, 0, layer);
+    if (run->shape.rematerialize) hrt_experts_materialize(fssdp, 0, layer - 1, true);
+    hrt_experts_release_grads(fssdp, 0, layer);
     add_expected_grads(run, layer);
 }
 
@@ -268,20 +268,20 @@ static void check_owned(const struct run *run) {
 static void take_step(struct run *run) {
     struct hrt_fssdp *fssdp = run->m.state.fssdp;
     for (int iteration = 0; iteration < ITERATIONS; iteration++, run->time++) {
-        hrt_fssdp_begin(fssdp, true);
+        hrt_experts_fssdp_begin(fssdp, true);
         for (int64_t layer = 0; layer < LAYERS; layer++) forward(run, layer);
-        if (run->shape.rematerialize) hrt_materialize(fssdp, 0, LAYERS - 1, true);
+        if (run->shape.rematerialize) hrt_experts_materialize(fssdp, 0, LAYERS - 1, true);
         for (int64_t layer = LAYERS - 1; layer >= 0; layer--) backward(run, layer);
     }
     update(run);
-    run->moved += hrt_fssdp_end_step(fssdp) > 0;
+    run->moved += hrt_experts_fssdp_end_step(fssdp) > 0;
     check_owned(run);
 }
 
 // A forward alone uses what is there and leaves no trace in forecasts.
 static void evaluate(struct run *run) {
     struct hrt_fssdp *fssdp = run->m.state.fssdp;
-    hrt_fssdp_begin(fssdp, false);
+    hrt_experts_fssdp_begin(fssdp, false);
     for (int64_t layer = 0; layer < LAYERS; layer++) {
         const int64_t seen = fssdp->set[0].layer[layer].seen;
         forward(run, layer);
@@ -405,8 +405,8 @@ static void the_first_iteration_has_replicas_only_with_a_profile(void **state) {
         const struct hpl_plan *plan = &m.state.fssdp->set[0].layer[1].plan;
         m.state.fssdp->set[0].episode.given = with ? forecast : NULL;
         m.state.fssdp->set[0].layer[1].is_ahead = false;
-        hrt_fssdp_begin(m.state.fssdp, true);
-        hrt_plan(m.state.fssdp, 0, 1);
+        hrt_experts_fssdp_begin(m.state.fssdp, true);
+        hrt_experts_plan(m.state.fssdp, 0, 1);
         CHECK((plan->first[EXPERTS_MAX] > EXPERTS_MAX) == (with && comm.size > 1));
     }
     moving_close(&m);
@@ -433,6 +433,6 @@ int main(void) {
     };
     ranks_open(&comm, getenv("HECATE_TOPOLOGY"));
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    hrt_comm_close(&comm);
+    hrt_net_comm_close(&comm);
     return failed;
 }

@@ -93,7 +93,7 @@ static void cut(int32_t rank, struct hrt_steps *steps, int32_t before) {
     memset(a->done, 0, sizeof a->done);
     a->steps = steps;
     a->before = before;
-    hrt_launch_steps(steps, &launch);
+    hrt_net_launch_steps(steps, &launch);
     for (int32_t i = 0; i < steps->count; i++) assert_true(a->done[i]);
 }
 
@@ -306,7 +306,7 @@ static int32_t cut_schedule(const struct drawn *d, const struct hpl_schedule *sc
                                         .staging = buffer,
                                         .staged = SIZE_MAX,
                                         .brought = brought};
-        hrt_steps_carry(&steps, &carry, NULL);
+        hrt_net_steps_carry(&steps, &carry, NULL);
         cut(r, &steps, 0);
         if (asked[r].groups > most) most = asked[r].groups;
     }
@@ -356,8 +356,8 @@ static void exchanges_are_one_group(void **state) {
             const struct hrt_comm comm = {.rank = r, .size = ranks};
             struct hrt_steps steps = {.step = step, .room = 2 * RANKS + 1};
             for (int32_t from = 0; from < ranks; from++) received[from] = bytes[from][r];
-            hrt_steps_exchange(&steps, &comm, buffer, buffer,
-                               &(struct hrt_exchange){bytes[r], offset, received, offset});
+            hrt_net_steps_exchange(&steps, &comm, buffer, buffer,
+                                   &(struct hrt_exchange){bytes[r], offset, received, offset});
             cut(r, &steps, 0);
             assert_true(asked[r].groups <= 1);
         }
@@ -382,12 +382,12 @@ static void new_owners_move_in_the_same_batches(void **state) {
                 next[c] = case_number(&random, 0, ranks - 1);
         }
         const struct hrt_paths paths = {owner, next, CHUNKS, ranks};
-        const int64_t count = hrt_paths_order(&paths, order, scratch);
+        const int64_t count = hrt_experts_paths_order(&paths, order, scratch);
         bool seen[CHUNKS] = {false};
         int32_t batch = 0;
         begin_lane(ranks);
         for (int64_t at = 0, to; at < count; at = to, batch++) {
-            to = hrt_paths_batch(&paths, order, at, count, AT_A_TIME, scratch);
+            to = hrt_experts_paths_batch(&paths, order, at, count, AT_A_TIME, scratch);
             assert_true(to > at && to <= count);
             for (int32_t r = 0; r < ranks; r++) {
                 struct hrt_step step[BUFFERS * AT_A_TIME];
@@ -396,9 +396,9 @@ static void new_owners_move_in_the_same_batches(void **state) {
                     for (size_t b = 1; b <= BUFFERS; b++) {
                         const size_t bytes = (size_t)order[k] * BUFFERS + b;
                         if (owner[order[k]] == r)
-                            hrt_steps_send(&steps, next[order[k]], buffer, bytes, -1);
+                            hrt_net_steps_send(&steps, next[order[k]], buffer, bytes, -1);
                         if (next[order[k]] == r)
-                            hrt_steps_receive(&steps, owner[order[k]], buffer, bytes, -1);
+                            hrt_net_steps_receive(&steps, owner[order[k]], buffer, bytes, -1);
                     }
                 }
                 cut(r, &steps, batch);

@@ -78,7 +78,7 @@ static void write_folder(const char *dtype) {
 static void load(float *values, struct hrt_store_doubts *doubts) {
     const struct hrt_placement here = {.program = &program};
     struct hrt_error error = {0};
-    if (!hrt_hf_load(TEST_BUFFER(&here, values), "folder", doubts, &error))
+    if (!hrt_store_hf_load(TEST_BUFFER(&here, values), "folder", doubts, &error))
         fail_msg("%s", error.text);
 }
 
@@ -104,7 +104,8 @@ static void check_values(const char *dtype, const float *values) {
     for (int64_t i = 0; i < ELEMENTS; i++) {
         const double want = meaning(dtype, pattern_of(i));
         const int64_t own = i - V * D, row = own / D, column = own % D; // Place in the file's head.
-        const int64_t at = i < V * D ? i : V * D + hrt_stored_index(&params[1], column * V + row);
+        const int64_t at =
+            i < V * D ? i : V * D + hrt_params_stored_index(&params[1], column * V + row);
         if (isnan(want) ? isnan(values[at])
                         : values[at] == (float)want && !signbit(values[at]) == !signbit(want))
             continue;

@@ -46,17 +46,17 @@ static void talk(struct hrt_comm *comm, uint32_t *state) {
         sums[i] = (float)*state;
         out[i] = (char)(*state >> 24);
     }
-    hrt_steps_receive(&steps, (comm->rank + RANKS - 1) % RANKS, in, COUNT, -1);
-    hrt_steps_send(&steps, (comm->rank + 1) % RANKS, out, COUNT, -1);
-    const struct hrt_mark mark = hrt_submit(comm, HRT_LANE_GATHER, &steps);
-    hrt_comm_all_reduce(comm, sums, COUNT, HRT_FLOAT);
-    hrt_join(comm, mark, "a transfer");
+    hrt_net_steps_receive(&steps, (comm->rank + RANKS - 1) % RANKS, in, COUNT, -1);
+    hrt_net_steps_send(&steps, (comm->rank + 1) % RANKS, out, COUNT, -1);
+    const struct hrt_mark mark = hrt_net_lane_submit(comm, HRT_LANE_GATHER, &steps);
+    hrt_net_comm_all_reduce(comm, sums, COUNT, HRT_FLOAT);
+    hrt_net_lane_join(comm, mark, "a transfer");
 }
 
 static _Noreturn void be_rank(int rank, const int *fd, int rounds) {
     struct hrt_error error = {0};
     struct hrt_comm comm;
-    struct hrt_net *own = hrt_net_reserve(&hrt_tcp_wire, RANKS);
+    struct hrt_net *own = hrt_net_reserve(&hrt_net_tcp_wire, RANKS);
     if (!own) _exit(9);
     own->many_threads = true;
     own->rank = rank;
@@ -67,11 +67,11 @@ static _Noreturn void be_rank(int rank, const int *fd, int rounds) {
             (struct hrt_net_peer){.process = 1000 + r, .boot = (uint64_t)r + 1, .launched = r};
         snprintf(own->peer[r].host, sizeof own->peer[r].host, "n%d", r);
     }
-    if (!hrt_tcp_wire_open(own, fd)) _exit(9);
+    if (!hrt_net_tcp_wire_open(own, fd)) _exit(9);
     hrt_net_begin(own, &comm, RANKS, (uint64_t)getppid() << 8);
     uint32_t state = (uint32_t)rank;
     for (int i = 0; i < rounds; i++) talk(&comm, &state);
-    hrt_comm_close(&comm);
+    hrt_net_comm_close(&comm);
     _exit(0);
 }
 

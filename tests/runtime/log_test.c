@@ -264,10 +264,10 @@ static void a_json_line_holds_the_step(void **state) {
     struct hrt_step_report evaluated = step;
     evaluated.evaluated = true;
     evaluated.validation_loss = 3.5;
-    assert_true(hrt_load_counts_create(&loads, &bigram, &host, &error));
+    assert_true(hrt_train_load_counts_create(&loads, &bigram, &host, &error));
     memcpy(loads.count, ((int64_t[]){1, 2, 3, 0}), 4 * sizeof *loads.count);
     const struct hrt_log_layers layers = {.routers = &loads, .loads = &loads};
-    evaluated.routers = hrt_routers_of(&loads);
+    evaluated.routers = hrt_train_routers_of(&loads);
     assert_true(hrt_log_jsonl_open(&log, "log", 0, &error));
     assert_true(hrt_log_jsonl_step(&log, &step, &no_layers, &error));
     assert_true(hrt_log_jsonl_step(&log, &evaluated, &layers, &error));
@@ -296,7 +296,7 @@ static void a_json_line_holds_the_step(void **state) {
     expect_routers(line);
     json_decref(line);
     free(text);
-    hrt_load_counts_destroy(&loads);
+    hrt_train_load_counts_destroy(&loads);
 }
 
 // They do not fit into one event.
@@ -311,7 +311,7 @@ static void many_layers_are_events_of_one_step(void **state) {
     struct hrt_tensorboard board;
     set.layers = LAYERS;
     deep.set = &set;
-    assert_true(hrt_load_counts_create(&loads, &deep, &host, &error));
+    assert_true(hrt_train_load_counts_create(&loads, &deep, &host, &error));
     assert_true(hrt_log_tensorboard_open(&board, "board", &error));
     assert_true(hrt_log_tensorboard_step(&board, &step, &loads, 0, &error));
     size_t bytes;
@@ -326,7 +326,7 @@ static void many_layers_are_events_of_one_step(void **state) {
         }
     }
     free(data);
-    hrt_load_counts_destroy(&loads);
+    hrt_train_load_counts_destroy(&loads);
 }
 
 static void a_full_disk_is_an_error(void **state) {

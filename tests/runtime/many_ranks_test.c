@@ -92,7 +92,7 @@ static void experts_take_counts_plans_and_lists(void **state) {
                                       .width = 1,
                                       .tokens = TOKENS});
     expect_mib("a set whose experts move", since, 66, 71);
-    const struct hrt_experts_bytes bytes = hrt_ranks_moving_bytes(&m.program);
+    const struct hrt_experts_bytes bytes = hrt_train_ranks_moving_bytes(&m.program);
     print_message(
         "of these, counts of rows: %.2f MiB; besides, rows and runs of them: %.2f and %.2f MiB\n",
         (double)bytes.here / (1 << 20), (double)bytes.there / (1 << 20),
@@ -100,13 +100,13 @@ static void experts_take_counts_plans_and_lists(void **state) {
     for (int kind = 0; kind < HRT_MOVES; kind++) {
         struct hrt_move move;
         const double before = taken();
-        assert_true(hrt_move_create(&move, m.state.fssdp, 0, (enum hrt_move_kind)kind));
+        assert_true(hrt_experts_move_create(&move, m.state.fssdp, 0, (enum hrt_move_kind)kind));
         if (kind == HRT_MOVE_REDUCE) {
             expect_mib("the list of a sum", before, 8, 9);
         } else {
             expect_mib("the list of a gathering", before, 4, 5);
         }
-        hrt_move_destroy(&move, &m.state.device);
+        hrt_experts_move_destroy(&move, &m.state.device);
     }
     moving_close(&m);
 }

@@ -92,11 +92,12 @@ static struct hrt_device *device(const struct hrt_program *program) {
 // An array of the program's precision in the device's memory, from doubles.
 static void *put(const struct hrt_program *program, const double *from, int64_t count) {
     struct hrt_device *at = device(program);
-    const size_t bytes = (size_t)(count * hrt_element_bytes(program->precision));
+    const size_t bytes = (size_t)(count * hrt_params_element_bytes(program->precision));
     void *to = at->backend->take(at, HRT_OF_DEVICE, bytes, false), *elements = malloc(bytes);
     assert_non_null(to);
     assert_non_null(elements);
-    for (int64_t i = 0; i < count; i++) hrt_element_set(elements, program->precision, i, from[i]);
+    for (int64_t i = 0; i < count; i++)
+        hrt_params_element_set(elements, program->precision, i, from[i]);
     hrt_device_write(at, to, elements, bytes);
     free(elements);
     return to;
@@ -105,11 +106,11 @@ static void *put(const struct hrt_program *program, const double *from, int64_t 
 // The same back; the array is given back.
 static void get(const struct hrt_program *program, void *from, double *to, int64_t count) {
     struct hrt_device *at = device(program);
-    const size_t bytes = (size_t)(count * hrt_element_bytes(program->precision));
+    const size_t bytes = (size_t)(count * hrt_params_element_bytes(program->precision));
     void *elements = malloc(bytes);
     assert_non_null(elements);
     hrt_device_read(at, elements, from, bytes, HRT_WHY_VALUES);
-    for (int64_t i = 0; i < count; i++) to[i] = hrt_element(elements, program->precision, i);
+    for (int64_t i = 0; i < count; i++) to[i] = hrt_params_element(elements, program->precision, i);
     free(elements);
     at->backend->give(at, HRT_OF_DEVICE, from, bytes);
 }
@@ -120,11 +121,11 @@ static void step(const struct hrt_muon *muon, const struct hrt_program *program,
     const int64_t count = program->param->elements;
     void *all[] = {put(program, value, count), put(program, gradient, count),
                    put(program, momentum, count)};
-    hrt_muon_look_ahead(muon, program->precision, all[1], all[2], count, &rule);
+    hrt_train_muon_look_ahead(muon, program->precision, all[1], all[2], count, &rule);
     const int64_t half = count / 2; // As two ranks do.
-    hrt_muon_move(muon, program->param, program->precision, all[0], all[1], 0, half, &rule);
-    hrt_muon_move(muon, program->param, program->precision, all[0], all[1], half, count - half,
-                  &rule);
+    hrt_train_muon_move(muon, program->param, program->precision, all[0], all[1], 0, half, &rule);
+    hrt_train_muon_move(muon, program->param, program->precision, all[0], all[1], half,
+                        count - half, &rule);
     get(program, all[0], value, count);
     get(program, all[1], gradient, count);
     get(program, all[2], momentum, count);
@@ -144,7 +145,7 @@ static struct hrt_param matrix_of(int m, int n, enum hrt_layout layout) {
 
 static void to_rows(double *rows, const double *stored, const struct hrt_param *param) {
     for (int64_t i = 0; i < param->rows * param->columns; i++)
-        rows[i] = stored[hrt_stored_index(param, i)];
+        rows[i] = stored[hrt_params_stored_index(param, i)];
 }
 
 static void expect_steps(enum hrt_precision precision, int m, int n, enum hrt_layout layout) {
@@ -157,7 +158,7 @@ static void expect_steps(enum hrt_precision precision, int m, int n, enum hrt_la
     const double off = precision == HRT_FP64 ? 1e-12 : 1.01 * rule.lr * size * bound_of(m, n);
     struct hrt_error error = {0};
     struct hrt_muon muon;
-    assert_true(hrt_muon_create(&muon, &program, device(&program), &error));
+    assert_true(hrt_train_muon_create(&muon, &program, device(&program), &error));
     memset(value, 0, sizeof value);
     memset(momentum, 0, sizeof momentum);
     memset(plain, 0, sizeof plain);
@@ -166,7 +167,7 @@ static void expect_steps(enum hrt_precision precision, int m, int n, enum hrt_la
         memset(gradient, 0, sizeof gradient);
         for (int i = 0; i < m * n; i++) {
             const double drawn_one = (float)drawn(i + 1000 * k);
-            gradient[hrt_stored_index(&param, i)] = drawn_one;
+            gradient[hrt_params_stored_index(&param, i)] = drawn_one;
             mean[i] = rule.momentum * mean[i] + rule.grad_scale * drawn_one;
             x[i] = rule.grad_scale * drawn_one + rule.momentum * mean[i];
         }
@@ -180,7 +181,7 @@ static void expect_steps(enum hrt_precision precision, int m, int n, enum hrt_la
     for (int i = 0; i < m * n; i++) sum += rows[i] * rows[i];
     for (int64_t i = 0; i < param.elements; i++) padded += value[i] * value[i];
     assert_true(fabs(sum - padded) <= 1e-12 * sum);
-    hrt_muon_destroy(&muon);
+    hrt_train_muon_destroy(&muon);
 }
 
 static void a_step_is_its_definition(void **state) {
@@ -217,11 +218,11 @@ static void a_matrix_without_gradient_only_decays(void **state) {
     struct hrt_error error = {0};
     struct hrt_muon muon;
     double value[16], gradient[16] = {0}, momentum[16] = {0};
-    assert_true(hrt_muon_create(&muon, &program, device(&program), &error));
+    assert_true(hrt_train_muon_create(&muon, &program, device(&program), &error));
     for (int i = 0; i < 16; i++) value[i] = i;
     step(&muon, &program, value, gradient, momentum);
     for (int i = 0; i < 16; i++) assert_true(fabs(value[i] - i * (1 - 0.003)) <= 1e-6 * i);
-    hrt_muon_destroy(&muon);
+    hrt_train_muon_destroy(&muon);
 }
 
 // The rounding error of a zero gradient is far below the term added to the norm: five steps make it larger by 3.4445 to
@@ -234,7 +235,7 @@ static void noise_moves_nothing(void **state) {
     const double noise[] = {1e-12, 1e-17, 1e-30};
     struct hrt_error error = {0};
     struct hrt_muon muon;
-    assert_true(hrt_muon_create(&muon, &program, device(&program), &error));
+    assert_true(hrt_train_muon_create(&muon, &program, device(&program), &error));
     for (size_t k = 0; k < sizeof noise / sizeof *noise; k++) {
         double value[64] = {0}, gradient[64], momentum[64] = {0};
         double most = 0;
@@ -244,7 +245,7 @@ static void noise_moves_nothing(void **state) {
         const double share = (1 + rule.momentum) * rule.grad_scale * noise[k] / rule.norm_eps;
         assert_true(most <= 1.01 * pow(3.4445, 5) * share * rule.lr * 0.2 * sqrt(16));
     }
-    hrt_muon_destroy(&muon);
+    hrt_train_muon_destroy(&muon);
 }
 
 // The room is that of the largest matrix that is Muon's, twice, and of the longest of the shorter sides, squared, twice.
@@ -254,7 +255,7 @@ static void the_room_is_known_before(void **state) {
                                 matrix_of(99, 99, HRT_ROWS)};
     const struct hrt_program program = {.precision = HRT_FP32, .params = 3, .param = param};
     param[2].muon = false;
-    assert_int_equal(hrt_muon_bytes(&program), 4 * (2 * 64 * 16 + 2 * 24 * 24) + 256);
+    assert_int_equal(hrt_train_muon_bytes(&program), 4 * (2 * 64 * 16 + 2 * 24 * 24) + 256);
 }
 
 int main(void) {

@@ -14,7 +14,7 @@
 #include "tests/runtime/support/case.h"
 
 static void expect_lr(const struct hrt_config *config, int64_t step, double expected) {
-    assert_true(fabs(hrt_learning_rate(config, step) - expected) <= 1e-15);
+    assert_true(fabs(hrt_train_learning_rate(config, step) - expected) <= 1e-15);
 }
 
 static void warmup_rises_to_lr_at_its_end(void **state) {
@@ -95,16 +95,16 @@ static struct hrt_placement bigram_here = {.program = &bigram};
 // A state of the bigram model with drawn gradients.
 static void create(struct hrt_state *state, struct hrt_optimizer *optimizer) {
     struct hrt_error error = {0};
-    assert_true(hrt_state_create(state, &bigram_here, NULL, HRT_BY_ADAMW, &error));
-    assert_true(hrt_optimizer_create(optimizer, &bigram_here, &error));
-    hrt_init_params(TEST_BUFFER(&bigram_here, state->values[HRT_PARAMETERS]), 1);
+    assert_true(hrt_train_state_create(state, &bigram_here, NULL, HRT_BY_ADAMW, &error));
+    assert_true(hrt_train_optimizer_create(optimizer, &bigram_here, &error));
+    hrt_params_init(TEST_BUFFER(&bigram_here, state->values[HRT_PARAMETERS]), 1);
 }
 
 static void draw_gradients(const struct hrt_state *state, const char *name) {
     const struct hrt_stream stream = hrt_stream_make(1, "test", name);
     for (int64_t i = 0; i < bigram.param_elements; i++)
-        hrt_element_set(state->values[HRT_GRADIENTS], bigram.precision, i,
-                        hrt_draw_uniform(stream, (uint64_t)i) - 0.5);
+        hrt_params_element_set(state->values[HRT_GRADIENTS], bigram.precision, i,
+                               hrt_draw_uniform(stream, (uint64_t)i) - 0.5);
 }
 
 struct plain {
@@ -139,37 +139,38 @@ static void adamw_treats_each_parameter_by_its_group(void **state) {
     for (int step = 0; step < 3; step++) {
         draw_gradients(&s, step == 1 ? "second" : "other");
         tensor = (struct hrt_tensor){0};
-        for (int i = 0; hrt_tensor_next(&bigram, &tensor); i++) {
+        for (int i = 0; hrt_params_tensor_next(&bigram, &tensor); i++) {
             const int64_t at = tensor.offset + tensor.param->elements - 1;
-            gradient[i] = hrt_element(s.values[HRT_GRADIENTS], bigram.precision, at);
-            if (step == 0) initial[i] = hrt_element(s.values[HRT_PARAMETERS], bigram.precision, at);
+            gradient[i] = hrt_params_element(s.values[HRT_GRADIENTS], bigram.precision, at);
+            if (step == 0)
+                initial[i] = hrt_params_element(s.values[HRT_PARAMETERS], bigram.precision, at);
             if (step == 0) plain[i] = (struct plain){.param = initial[i]};
             plain_step(&plain[i], 0.5 * gradient[i], &config, tensor.param->decay ? 0.1 : 0,
                        step + 1);
         }
-        hrt_optimizer_step(&optimizer, &s, &config, step, config.train_optimizer_lr, 0.5);
+        hrt_train_optimizer_step(&optimizer, &s, &config, step, config.train_optimizer_lr, 0.5);
     }
     tensor = (struct hrt_tensor){0};
-    for (int i = 0; hrt_tensor_next(&bigram, &tensor); i++) {
+    for (int i = 0; hrt_params_tensor_next(&bigram, &tensor); i++) {
         const int64_t at = tensor.offset + tensor.param->elements - 1;
-        const double got = hrt_element(s.values[HRT_PARAMETERS], bigram.precision, at);
+        const double got = hrt_params_element(s.values[HRT_PARAMETERS], bigram.precision, at);
         const double expected = tensor.param->trainable ? plain[i].param : initial[i];
         assert_true(fabs(got - expected) <= 8 * DBL_EPSILON);
-        const double left = hrt_element(s.values[HRT_GRADIENTS], bigram.precision, at);
+        const double left = hrt_params_element(s.values[HRT_GRADIENTS], bigram.precision, at);
         assert_true(left == (tensor.param->trainable ? 0 : gradient[i]));
     }
-    hrt_optimizer_destroy(&optimizer);
-    hrt_state_destroy(&s);
+    hrt_train_optimizer_destroy(&optimizer);
+    hrt_train_state_destroy(&s);
 }
 
 static void neighbours_of_one_group_are_one_span(void **state) {
     (void)state;
     struct hrt_error error = {0};
     struct hrt_optimizer optimizer;
-    assert_true(hrt_optimizer_create(&optimizer, &bigram_here, &error));
+    assert_true(hrt_train_optimizer_create(&optimizer, &bigram_here, &error));
     assert_int_equal(optimizer.spans, 3); // table | gain | all chunks; the rope table is in none.
     assert_int_equal(optimizer.span[2].count, 4 * 256);
-    hrt_optimizer_destroy(&optimizer);
+    hrt_train_optimizer_destroy(&optimizer);
 }
 
 static void the_norm_is_over_trainable_gradients(void **state) {
@@ -180,14 +181,15 @@ static void the_norm_is_over_trainable_gradients(void **state) {
     draw_gradients(&s, "norm");
     double sum = 0;
     struct hrt_tensor tensor = {0};
-    while (hrt_tensor_next(&bigram, &tensor)) {
+    while (hrt_params_tensor_next(&bigram, &tensor)) {
         for (int64_t i = 0; tensor.param->trainable && i < tensor.param->elements; i++)
-            sum +=
-                pow(hrt_element(s.values[HRT_GRADIENTS], bigram.precision, tensor.offset + i), 2);
+            sum += pow(
+                hrt_params_element(s.values[HRT_GRADIENTS], bigram.precision, tensor.offset + i),
+                2);
     }
-    assert_true(fabs(hrt_grad_norm(&s) / sqrt(sum) - 1) < 1e-12);
-    hrt_optimizer_destroy(&optimizer);
-    hrt_state_destroy(&s);
+    assert_true(fabs(hrt_train_grad_norm(&s) / sqrt(sum) - 1) < 1e-12);
+    hrt_train_optimizer_destroy(&optimizer);
+    hrt_train_state_destroy(&s);
 }
 
 static void clipping_brings_the_norm_down_to_its_bound(void **state) {
@@ -274,12 +276,12 @@ static void copies_follow_their_parameters(void **state) {
                                       .train_optimizer_eps = 1e-8};
     struct hrt_optimizer optimizer;
     struct hrt_error error = {0};
-    assert_true(hrt_optimizer_create(&optimizer, &here, &error));
+    assert_true(hrt_train_optimizer_create(&optimizer, &here, &error));
     assert_int_equal(optimizer.spans, 4); // Both layers of `even` are one.
-    hrt_optimizer_step(&optimizer, &all, &config, 0, 0.1, 1);
-    hrt_round_params(&here, params, want, false);
+    hrt_train_optimizer_step(&optimizer, &all, &config, 0, 0.1, 1);
+    hrt_params_round(&here, params, want, false);
     assert_memory_equal(rounded, want, sizeof want);
-    hrt_optimizer_destroy(&optimizer);
+    hrt_train_optimizer_destroy(&optimizer);
 }
 
 int main(void) {

@@ -21,9 +21,9 @@ static void the_walk_visits_every_tensor_in_order(void **state) {
     };
     struct hrt_tensor tensor = {0};
     int visited = 0;
-    while (hrt_tensor_next(&bigram, &tensor)) {
+    while (hrt_params_tensor_next(&bigram, &tensor)) {
         char path[HRT_PATH_MAX];
-        hrt_tensor_path(&tensor, path);
+        hrt_params_tensor_path(&tensor, path);
         assert_true(visited < 7);
         assert_string_equal(path, expected[visited]);
         if (visited >= 3)
@@ -37,7 +37,7 @@ static void repeat_indices_follow_first_and_stride(void **state) {
     (void)state;
     const struct hrt_param param = {.path = "layers.{}.wq", .index_first = 3, .index_stride = 2};
     char path[HRT_PATH_MAX];
-    hrt_tensor_path(&(struct hrt_tensor){.param = &param, .layer = 4}, path);
+    hrt_params_tensor_path(&(struct hrt_tensor){.param = &param, .layer = 4}, path);
     assert_string_equal(path, "layers.11.wq");
 }
 
@@ -48,18 +48,18 @@ static void a_path_that_is_too_long_is_cut(void **state) {
     memcpy(longest + HRT_PATH_MAX - 3, "{}{}", 4);
     longest[599] = '\0';
     const struct hrt_param param = {.path = longest, .index_first = 1234};
-    hrt_tensor_path(&(struct hrt_tensor){.param = &param}, path);
+    hrt_params_tensor_path(&(struct hrt_tensor){.param = &param}, path);
     assert_int_equal(strlen(path), HRT_PATH_MAX - 1);
 }
 
 static void panels_hold_64_columns(void **state) {
     (void)state;
     const struct hrt_param param = {.layout = HRT_PANELS, .rows = 3, .columns = 70};
-    assert_int_equal(hrt_stored_index(&param, 0), 0);
-    assert_int_equal(hrt_stored_index(&param, 63), 63);
-    assert_int_equal(hrt_stored_index(&param, 64), 3 * 64); // Row 0, second panel.
-    assert_int_equal(hrt_stored_index(&param, 70), 64);     // Row 1, first panel.
-    assert_int_equal(hrt_stored_index(&param, 2 * 70 + 69), 5 * 64 + 5);
+    assert_int_equal(hrt_params_stored_index(&param, 0), 0);
+    assert_int_equal(hrt_params_stored_index(&param, 63), 63);
+    assert_int_equal(hrt_params_stored_index(&param, 64), 3 * 64); // Row 0, second panel.
+    assert_int_equal(hrt_params_stored_index(&param, 70), 64);     // Row 1, first panel.
+    assert_int_equal(hrt_params_stored_index(&param, 2 * 70 + 69), 5 * 64 + 5);
 }
 
 static struct hrt_placement bigram_here = {.program = &bigram};
@@ -68,7 +68,7 @@ static struct hrt_placement bigram_here = {.program = &bigram};
 static float *initialized(uint64_t seed) {
     float *params = calloc((size_t)bigram.param_elements, sizeof *params);
     assert_non_null(params);
-    hrt_init_params(TEST_BUFFER(&bigram_here, params), seed);
+    hrt_params_init(TEST_BUFFER(&bigram_here, params), seed);
     return params;
 }
 
@@ -90,7 +90,7 @@ static void normal_numbers_are_keyed_by_path_and_logical_element(void **state) {
     for (int64_t i = 0; i < 256 * 256; i++) {
         double normal[4];
         hrt_draw_normals(stream, (uint64_t)i / 4, normal);
-        const float got = params[hrt_stored_index(&bigram.param[0], i)];
+        const float got = params[hrt_params_stored_index(&bigram.param[0], i)];
         assert_true(got == (float)(0.02 * normal[i % 4]));
         squares += (double)got * (double)got;
     }
@@ -131,7 +131,7 @@ static void padding_stays_zero(void **state) {
     const struct hrt_program program = {.precision = HRT_FP32, .params = 1, .param = &param};
     float params[2 * 64 * 3] = {0};
     const struct hrt_placement here = {.program = &program};
-    hrt_init_params(TEST_BUFFER(&here, params), 1);
+    hrt_params_init(TEST_BUFFER(&here, params), 1);
     for (int row = 0; row < 3; row++) {
         for (int column = 0; column < 128; column++) {
             const float value = params[column / 64 * 192 + row * 64 + column % 64];

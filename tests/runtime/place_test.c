@@ -54,7 +54,7 @@ static void expect_place(const char *variables, const char *host, int port, cons
     struct hrt_place place;
     struct hrt_error error = {0};
     set_only(variables);
-    assert_true(hrt_place_find(&place, &error));
+    assert_true(hrt_net_place_find(&place, &error));
     assert_string_equal(place.host, host);
     assert_string_equal(place.file, file);
     assert_int_equal(place.port, port);
@@ -104,7 +104,7 @@ static void expect_wrong(const char *variables, const char *text) {
     struct hrt_place place;
     struct hrt_error error = {0};
     set_only(variables);
-    const bool found = hrt_place_find(&place, &error);
+    const bool found = hrt_net_place_find(&place, &error);
     test_expect_error(found, &error, HRT_EXIT_USAGE, text);
 }
 
@@ -135,18 +135,18 @@ static void first_hosts_of_lists(void **state) {
     char host[16];
     (void)state;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        assert_true(hrt_first_host(lists[i][0], host, sizeof host));
+        assert_true(hrt_net_first_host(lists[i][0], host, sizeof host));
         assert_string_equal(host, lists[i][1]);
     }
-    assert_false(hrt_first_host("", host, sizeof host));
-    assert_false(hrt_first_host("a-name-of-16-byt", host, sizeof host));
+    assert_false(hrt_net_first_host("", host, sizeof host));
+    assert_false(hrt_net_first_host("a-name-of-16-byt", host, sizeof host));
 }
 
 static void expect_in(const char *host, const char *subnet, bool in) {
     struct hrt_address address;
     const char *why;
-    assert_true(hrt_address_find(host, 1, &address, &why));
-    assert_true(hrt_address_is_in(&address, subnet) == in);
+    assert_true(hrt_net_address_find(host, 1, &address, &why));
+    assert_true(hrt_net_address_is_in(&address, subnet) == in);
 }
 
 static void subnets_have_addresses(void **state) {
@@ -159,10 +159,10 @@ static void subnets_have_addresses(void **state) {
     expect_in("10.1.8.3", "10.1.4.0/22", false);
     expect_in("1.2.3.4", "0.0.0.0/0", true);
     expect_in("1.2.3.4", "::/0", false);
-    assert_true(hrt_subnet_is_sound("fd00::/8"));
-    assert_false(hrt_subnet_is_sound("10.0.0.0"));
-    assert_false(hrt_subnet_is_sound("10.0.0.0/33"));
-    assert_false(hrt_subnet_is_sound("10.0.0/8"));
+    assert_true(hrt_net_subnet_is_sound("fd00::/8"));
+    assert_false(hrt_net_subnet_is_sound("10.0.0.0"));
+    assert_false(hrt_net_subnet_is_sound("10.0.0.0/33"));
+    assert_false(hrt_net_subnet_is_sound("10.0.0/8"));
 }
 
 static void proofs_are_those_of_the_secret(void **state) {
@@ -171,12 +171,12 @@ static void proofs_are_those_of_the_secret(void **state) {
     const struct hrt_part whole = {"what do ya want for nothing?", 28};
     unsigned char proof[HRT_PROOF];
     (void)state;
-    assert_true(hrt_prove(&secret, parts, 2, proof));
-    assert_true(hrt_proves(&secret, &whole, 1, proof));
-    assert_false(hrt_proves(&other, &whole, 1, proof));
-    assert_false(hrt_proves(&secret, parts, 1, proof));
+    assert_true(hrt_net_prove(&secret, parts, 2, proof));
+    assert_true(hrt_net_proves(&secret, &whole, 1, proof));
+    assert_false(hrt_net_proves(&other, &whole, 1, proof));
+    assert_false(hrt_net_proves(&secret, parts, 1, proof));
     proof[31] ^= 1;
-    assert_false(hrt_proves(&secret, &whole, 1, proof));
+    assert_false(hrt_net_proves(&secret, &whole, 1, proof));
 }
 
 int main(void) {

@@ -46,14 +46,14 @@ static const struct hrt_program program = {
 // Adds 1 to all elements that the rank holds, in pieces.
 static void count_rank(const struct hrt_placement *placement, float *visits) {
     struct hrt_tensor tensor = {0};
-    while (hrt_tensor_next_here(placement, &tensor)) {
-        const int64_t size = hrt_param_size(tensor.param);
+    while (hrt_params_tensor_next_here(placement, &tensor)) {
+        const int64_t size = hrt_params_size(tensor.param);
         for (int64_t first = 0; first < size; first += PIECE) {
             const int64_t left = size - first, count = left < PIECE ? left : PIECE;
             float piece[PIECE];
-            hrt_tensor_read(&program, visits, &tensor, first, count, piece);
+            hrt_params_tensor_read(&program, visits, &tensor, first, count, piece);
             for (int64_t i = 0; i < count; i++) piece[i] += 1;
-            hrt_tensor_write(&program, visits, &tensor, first, count, piece);
+            hrt_params_tensor_write(&program, visits, &tensor, first, count, piece);
         }
     }
 }
@@ -72,10 +72,10 @@ static void check_visits(const int32_t *owner) {
     memset(visits, 0, sizeof visits);
     for (int rank = 0; rank < RANKS; rank++) {
         struct hrt_placement placement;
-        assert_true(hrt_placement_create(&placement, &program, rank, &error));
+        assert_true(hrt_params_placement_create(&placement, &program, rank, &error));
         memcpy(placement.owner[0], owner, sizeof first_owner);
         count_rank(&placement, visits);
-        hrt_placement_destroy(&placement);
+        hrt_params_placement_destroy(&placement);
     }
     for (int64_t at = 0; at < ELEMENTS; at++) assert_true(visits[at] == expected_visits(at));
 }
@@ -95,21 +95,22 @@ static void first_owners_are_the_programs(void **state) {
     (void)state;
     struct hrt_placement placement;
     struct hrt_error error = {0};
-    assert_true(hrt_placement_create(&placement, &program, 1, &error));
+    assert_true(hrt_params_placement_create(&placement, &program, 1, &error));
     for (int64_t layer = 0; layer < LAYERS; layer++) {
         for (int64_t expert = 0; expert < EXPERTS; expert++) {
             const int32_t owner = first_owner[layer * EXPERTS + expert];
-            const struct hrt_tensor tensor = hrt_tensor_at(&program, &param[1], layer, expert);
-            assert_int_equal(hrt_owner(&placement, 0, layer, expert), owner);
-            assert_int_equal(hrt_tensor_rank(&placement, &tensor), owner);
-            assert_true(hrt_owns(&placement, 0, layer, expert) == (owner == 1));
+            const struct hrt_tensor tensor =
+                hrt_params_tensor_at(&program, &param[1], layer, expert);
+            assert_int_equal(hrt_params_owner(&placement, 0, layer, expert), owner);
+            assert_int_equal(hrt_params_tensor_rank(&placement, &tensor), owner);
+            assert_true(hrt_params_owns(&placement, 0, layer, expert) == (owner == 1));
         }
     }
     // The fullest rank has 4 chunks.
     const int64_t chunks = 4 * program.set[0].chunk_elements,
                   others = hpl_held_bytes(&placement.held, HPL_PARAMETERS) / 4 - chunks;
     assert_int_equal(others, program.param[0].layers * program.param[0].elements);
-    hrt_placement_destroy(&placement);
+    hrt_params_placement_destroy(&placement);
 }
 
 int main(void) {

@@ -18,7 +18,7 @@ static bool read_text(struct hk_pretence *pretence, const char *text, struct hrt
     fputs(text, file);
     fclose(file);
     *error = (struct hrt_error){0};
-    const bool sound = hrt_pretend_read(pretence, path, error);
+    const bool sound = hrt_cli_pretend_read(pretence, path, error);
     remove(path);
     return sound;
 }
@@ -58,7 +58,7 @@ static void test_refuses_what_is_no_device(void **state) {
     }
     struct hk_pretence pretence;
     struct hrt_error error = {0};
-    assert_false(hrt_pretend_read(&pretence, "/nowhere/device", &error));
+    assert_false(hrt_cli_pretend_read(&pretence, "/nowhere/device", &error));
     assert_non_null(strstr(error.text, "cannot read /nowhere/device: No such file"));
 }
 

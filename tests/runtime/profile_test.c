@@ -454,7 +454,7 @@ static void what_is_not_asked_for_does_nothing(void **state) {
     const struct hrt_profile_request request = {.tokens = 1};
     struct hrt_comm comm;
     const struct hrt_device device = {0};
-    hrt_comm_open_self(&comm);
+    hrt_net_comm_open_self(&comm);
     assert_true(hrt_profile_open(&profile, &request, &bigram, &comm, &device, &error));
     assert_null(profile);
     hrt_profile_begin_step(profile, 1);
@@ -462,7 +462,7 @@ static void what_is_not_asked_for_does_nothing(void **state) {
     hrt_profile_end_step(profile);
     assert_true(hrt_profile_finish(profile, stdout, &error));
     hrt_profile_close(profile);
-    hrt_comm_close(&comm);
+    hrt_net_comm_close(&comm);
 }
 
 int main(void) {

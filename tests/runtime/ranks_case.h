@@ -8,7 +8,7 @@
 #include "tests/runtime/support/case.h"
 
 #ifndef RANKS_BACKEND
-#define RANKS_BACKEND hrt_comm_mpi
+#define RANKS_BACKEND hrt_net_comm_mpi
 #endif
 
 // A rank whose check fails leaves the test at once; the others would wait for it. So the job ends.
@@ -17,7 +17,7 @@
         if (condition) break;                                                                      \
         fprintf(stderr, "%s:%d: rank %d of %d: not so: %s\n", __FILE__, __LINE__, (comm)->rank,    \
                 (comm)->size, #condition);                                                         \
-        hrt_comm_abort(comm, 1);                                                                   \
+        hrt_net_comm_abort(comm, 1);                                                               \
     } while (0)
 
 // Opens the ranks of this run, or ends it. Only rank 0 keeps its standard output.
@@ -27,7 +27,7 @@ static inline void ranks_open(struct hrt_comm *comm, const char *topology) {
         if (*error.text) fprintf(stderr, "%s\n", error.text); // Else another rank says it.
         exit(error.code);
     }
-    if (comm->rank > 0 && !freopen("/dev/null", "w", stdout)) hrt_comm_abort(comm, 1);
+    if (comm->rank > 0 && !freopen("/dev/null", "w", stdout)) hrt_net_comm_abort(comm, 1);
 }
 
 #endif

@@ -38,13 +38,13 @@ static void talk(size_t less) {
     struct hrt_step step[2];
     struct hrt_steps steps = {.step = step, .room = 2};
     if (comm.size > 1) {
-        hrt_steps_receive(&steps, (comm.rank + comm.size - 1) % comm.size, in, COUNT, -1);
-        hrt_steps_send(&steps, (comm.rank + 1) % comm.size, out, COUNT - less, -1);
+        hrt_net_steps_receive(&steps, (comm.rank + comm.size - 1) % comm.size, in, COUNT, -1);
+        hrt_net_steps_send(&steps, (comm.rank + 1) % comm.size, out, COUNT - less, -1);
     }
-    const struct hrt_mark mark = hrt_submit(&comm, HRT_LANE_GATHER, &steps);
-    hrt_comm_all_reduce(&comm, sums, COUNT, HRT_FLOAT);
-    hrt_join(&comm, mark, "a transfer");
-    hrt_comm_barrier(&comm);
+    const struct hrt_mark mark = hrt_net_lane_submit(&comm, HRT_LANE_GATHER, &steps);
+    hrt_net_comm_all_reduce(&comm, sums, COUNT, HRT_FLOAT);
+    hrt_net_lane_join(&comm, mark, "a transfer");
+    hrt_net_comm_barrier(&comm);
 }
 
 // Rank 0 waits for what rank 1 passes on. Rank 2, who is to send it, hangs. Rank 1 waits for it, too ("joins"), or does
@@ -54,11 +54,11 @@ static void wait_in_a_chain(bool joins) {
     struct hrt_step step[2];
     struct hrt_steps steps = {.step = step, .room = 2};
     if (comm.rank == 2) rest(1000000);
-    const int32_t first = hrt_steps_receive(&steps, comm.rank + 1, data, sizeof data, -1);
-    if (comm.rank == 1) hrt_steps_send(&steps, 0, data, sizeof data, first);
-    const struct hrt_mark mark = hrt_submit(&comm, HRT_LANE_GATHER, &steps);
+    const int32_t first = hrt_net_steps_receive(&steps, comm.rank + 1, data, sizeof data, -1);
+    if (comm.rank == 1) hrt_net_steps_send(&steps, 0, data, sizeof data, first);
+    const struct hrt_mark mark = hrt_net_lane_submit(&comm, HRT_LANE_GATHER, &steps);
     if (comm.rank == 1 && !joins) rest(1000000);
-    hrt_join(&comm, mark, "a chain");
+    hrt_net_lane_join(&comm, mark, "a chain");
 }
 
 static char *place(const void *context, int32_t expert, int32_t piece, size_t *bytes) {
@@ -77,19 +77,19 @@ static void plan_differently(int rank) {
     int32_t brought;
     uint64_t heard[3];
     char data[8];
-    hrt_steps_carry(&steps,
-                    &(struct hrt_carry){.schedule = &schedule,
-                                        .rank = comm.rank,
-                                        .ranks = 3,
-                                        .experts = 1,
-                                        .pieces = 1,
-                                        .place = place,
-                                        .context = data,
-                                        .brought = &brought,
-                                        .heard = heard},
-                    NULL);
-    hrt_join(&comm, hrt_submit(&comm, HRT_LANE_GATHER, &steps), "a plan");
-    hrt_comm_barrier(&comm);
+    hrt_net_steps_carry(&steps,
+                        &(struct hrt_carry){.schedule = &schedule,
+                                            .rank = comm.rank,
+                                            .ranks = 3,
+                                            .experts = 1,
+                                            .pieces = 1,
+                                            .place = place,
+                                            .context = data,
+                                            .brought = &brought,
+                                            .heard = heard},
+                        NULL);
+    hrt_net_lane_join(&comm, hrt_net_lane_submit(&comm, HRT_LANE_GATHER, &steps), "a plan");
+    hrt_net_comm_barrier(&comm);
 }
 
 int main(int argc, char **argv) {
@@ -111,6 +111,6 @@ int main(int argc, char **argv) {
         talk(comm.rank == atoi(argv[1]) ? less : 0);
         if (busy && round == 25 && comm.rank == atoi(argv[1])) rest(atol(argv[3]));
     }
-    hrt_comm_close(&comm);
+    hrt_net_comm_close(&comm);
     return 0;
 }

@@ -32,7 +32,7 @@ static void sum_has_the_bits_of_adding_in_the_order_of_ranks(void **state) {
         const int64_t count = counts[c];
         float *data = malloc((size_t)count * sizeof *data + 1);
         for (int64_t i = 0; i < count; i++) data[i] = (float)value_of(comm.rank, i);
-        hrt_comm_all_reduce(&comm, data, count, HRT_FLOAT);
+        hrt_net_comm_all_reduce(&comm, data, count, HRT_FLOAT);
         for (int64_t i = 0; i < count; i++) {
             float sum = (float)value_of(0, i);
             for (int r = 1; r < comm.size; r++) sum += (float)value_of(r, i);
@@ -51,8 +51,8 @@ static void sums_of_doubles_and_integers(void **state) {
         real[i] = value_of(comm.rank, i);
         whole[i] = ((int64_t)1 << 40) * (comm.rank + 1) + i;
     }
-    hrt_comm_all_reduce(&comm, real, COUNT, HRT_DOUBLE);
-    hrt_comm_all_reduce(&comm, whole, COUNT, HRT_INT64);
+    hrt_net_comm_all_reduce(&comm, real, COUNT, HRT_DOUBLE);
+    hrt_net_comm_all_reduce(&comm, whole, COUNT, HRT_INT64);
     for (int64_t i = 0; i < COUNT; i++) {
         double sum = value_of(0, i);
         for (int r = 1; r < comm.size; r++) sum += value_of(r, i);
@@ -60,7 +60,7 @@ static void sums_of_doubles_and_integers(void **state) {
         CHECK(whole[i] == ((int64_t)1 << 40) * comm.size * (comm.size + 1) / 2 + i * comm.size);
     }
     double minus_zero = -0.0;
-    hrt_comm_all_reduce(&comm, &minus_zero, 1, HRT_DOUBLE);
+    hrt_net_comm_all_reduce(&comm, &minus_zero, 1, HRT_DOUBLE);
     CHECK(signbit(minus_zero));
 }
 
@@ -77,9 +77,9 @@ static void nobody_passes_a_barrier_before_the_last_one_comes(void **state) {
         nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
         came = seconds();
     }
-    hrt_comm_barrier(&comm);
+    hrt_net_comm_barrier(&comm);
     const double left = seconds();
-    hrt_comm_all_reduce(&comm, &came, 1, HRT_DOUBLE); // The others add 0.
+    hrt_net_comm_all_reduce(&comm, &came, 1, HRT_DOUBLE); // The others add 0.
     CHECK(left >= came);
 }
 
@@ -92,6 +92,6 @@ int main(void) {
     };
     ranks_open(&comm, NULL);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    hrt_comm_close(&comm);
+    hrt_net_comm_close(&comm);
     return failed;
 }

@@ -73,7 +73,7 @@ static void ranks_record_what_one_would(void **state) {
     struct hrt_comm self;
     size_t bytes[4];
     char *file[4];
-    hrt_comm_open_self(&self);
+    hrt_net_comm_open_self(&self);
     record(&self, BATCH * world.size, path[2], path[3]);
     for (int i = 0; i < 4; i++) {
         file[i] = test_read(path[i], &bytes[i]);
@@ -93,6 +93,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(ranks_record_what_one_would)};
     ranks_open(&world, NULL);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    hrt_comm_close(&world);
+    hrt_net_comm_close(&world);
     return failed;
 }

@@ -138,7 +138,7 @@ static bool open_route(struct fixture *f, struct hrt_route_request request) {
     f->request.batch = BATCH;
     if (!f->request.steps) f->request.steps = 3;
     if (!f->request.iterations) f->request.iterations = 2;
-    hrt_comm_open_self(&f->comm);
+    hrt_net_comm_open_self(&f->comm);
     return hrt_route_open(&f->route, &f->request, &program, &f->comm, &f->model, f->arena,
                           &f->error);
 }
@@ -437,7 +437,7 @@ static void a_model_without_experts_cannot_be_routed(void **state) {
     struct hrt_error error = {0};
     struct hrt_route route;
     struct hrt_comm comm;
-    hrt_comm_open_self(&comm);
+    hrt_net_comm_open_self(&comm);
     const struct hrt_program plain = {.positions = 4, .batch = 1};
     const struct hrt_route_request request = {.route = "balanced", .batch = 1, .iterations = 1};
     const bool opened = hrt_route_open(&route, &request, &plain, &comm, NULL, NULL, &error);

@@ -12,12 +12,12 @@ static struct hrt_placement bigram_here = {.program = &bigram};
 // After byte b comes b + 1 with logit 8, b + 2 with logit 7, everything else with logit 0.
 static void create(struct hrt_state *state) {
     struct hrt_error error = {0};
-    assert_true(hrt_state_create(state, &bigram_here, NULL, HRT_NO_TRAINING, &error));
+    assert_true(hrt_train_state_create(state, &bigram_here, NULL, HRT_NO_TRAINING, &error));
     float *params = state->values[HRT_PARAMETERS];
     for (int i = 0; i < 256; i++) {
         params[bigram.param[1].offset + i] = 1;
-        params[hrt_stored_index(&bigram.param[0], i * 256 + (i + 1) % 256)] = 8;
-        params[hrt_stored_index(&bigram.param[0], i * 256 + (i + 2) % 256)] = 7;
+        params[hrt_params_stored_index(&bigram.param[0], i * 256 + (i + 1) % 256)] = 8;
+        params[hrt_params_stored_index(&bigram.param[0], i * 256 + (i + 2) % 256)] = 7;
     }
 }
 
@@ -40,7 +40,7 @@ static char *sampled_to(const char *stop, const char *prompt, int64_t count,
     create(&state);
     assert_true(hrt_sample(&sampler, &state, prompt, count, out, &error));
     fclose(out);
-    hrt_state_destroy(&state);
+    hrt_train_state_destroy(&state);
     hrt_sample_sampler_close(&sampler);
     return printed;
 }
@@ -89,7 +89,7 @@ static void the_model_sees_the_last_tokens(void **state) {
     assert_true(hrt_sample(&sampler, &s, "0123456789ABCDEFGHIJ", 3, out, &error));
     for (int i = 0; i < 11; i++) assert_int_equal(s.ids[i], "CDEFGHIJKLM"[i]);
     fclose(out);
-    hrt_state_destroy(&s);
+    hrt_train_state_destroy(&s);
 }
 
 static void the_seed_decides(void **state) {
@@ -174,7 +174,7 @@ static void scores_that_are_not_finite_are_an_error(void **state) {
     test_expect_error(done, &error, HRT_EXIT_FAILED,
                       "the model's scores are not finite; nothing can be drawn");
     fclose(out);
-    hrt_state_destroy(&s);
+    hrt_train_state_destroy(&s);
 }
 
 int main(void) {

@@ -131,8 +131,8 @@ static void first_values_are_those_of_the_host(void **state) {
     void *there = device.backend->take(&device, HRT_OF_DEVICE, bytes, false);
     assert_true(host && copy && there);
     const struct hrt_buffer apart = {&here, there, &staging};
-    hrt_init_params(TEST_BUFFER(&here, host), 3);
-    hrt_init_params(&apart, 3);
+    hrt_params_init(TEST_BUFFER(&here, host), 3);
+    hrt_params_init(&apart, 3);
     hrt_device_read(&device, copy, there, bytes, HRT_WHY_VALUES);
     assert_memory_equal(host, copy, bytes);
     device.backend->give(&device, HRT_OF_DEVICE, there, bytes);

@@ -65,7 +65,7 @@ static int wrong(struct hrt_snapshot *snapshot, int number, int first, int count
 
 static void what_changes_is_copied_first(void **state) {
     (void)state;
-    struct hrt_copies *copies = hrt_copies_create(1 << 20);
+    struct hrt_copies *copies = hrt_params_copies_create(1 << 20);
     struct hrt_snapshot *snapshot = take(copies);
     assert_int_equal(wrong(snapshot, 0, 0, 40), 0);
     change(snapshot, 3 * ELEMENTS - 1, 2); // The end of one tensor, and the begin of the next.
@@ -75,7 +75,7 @@ static void what_changes_is_copied_first(void **state) {
     for (int number = 1; number < BUFFERS * TENSORS; number++)
         assert_int_equal(wrong(snapshot, number, 0, ELEMENTS), 0);
     hrt_params_snapshot_destroy(snapshot);
-    hrt_copies_destroy(copies);
+    hrt_params_copies_destroy(copies);
 }
 
 struct reading {
@@ -99,7 +99,8 @@ static void *read_all(void *context) {
 static void copies_take_no_more_than_their_room(void **state) {
     (void)state;
     for (size_t tensors = 0; tensors < 4; tensors++) {
-        struct hrt_copies *copies = hrt_copies_create(tensors * (ELEMENTS * sizeof(float) + 128));
+        struct hrt_copies *copies =
+            hrt_params_copies_create(tensors * (ELEMENTS * sizeof(float) + 128));
         struct reading reading = {take(copies), 0, 0, BUFFERS * TENSORS};
         pthread_t thread;
         assert_int_equal(pthread_create(&thread, NULL, read_all, &reading), 0);
@@ -107,7 +108,7 @@ static void copies_take_no_more_than_their_room(void **state) {
         pthread_join(thread, NULL);
         assert_int_equal(reading.wrong, 0);
         hrt_params_snapshot_destroy(reading.snapshot);
-        hrt_copies_destroy(copies);
+        hrt_params_copies_destroy(copies);
     }
 }
 
@@ -142,7 +143,7 @@ static void a_device_keeps_what_was_there_before(void **state) {
     float *values = device.backend->take(&device, HRT_OF_DEVICE, sizeof buffer, false);
     assert_true(staging.base && values);
     for (size_t tensors = 0; tensors < 4; tensors++) {
-        struct hrt_copies *copies = hrt_copies_create(tensors * (room + 128));
+        struct hrt_copies *copies = hrt_params_copies_create(tensors * (room + 128));
         struct hrt_snapshot *snapshot = take_apart(copies, values, &staging);
         struct reading reading[BUFFERS];
         pthread_t thread[BUFFERS];
@@ -161,7 +162,7 @@ static void a_device_keeps_what_was_there_before(void **state) {
             assert_int_equal(reading[i].wrong, 0);
         }
         hrt_params_snapshot_destroy(snapshot);
-        hrt_copies_destroy(copies);
+        hrt_params_copies_destroy(copies);
     }
     device.backend->give(&device, HRT_OF_BOTH, staging.base, 1024);
     device.backend->give(&device, HRT_OF_DEVICE, values, sizeof buffer);
@@ -186,7 +187,7 @@ static void nobody_waits_for_what_is_not_needed(void **state) {
 static void room_of_copies_goes_around(void **state) {
     (void)state;
     enum { ROOM = 1 << 14, AT_ONCE = 5 };
-    struct hrt_copies *copies = hrt_copies_create(ROOM);
+    struct hrt_copies *copies = hrt_params_copies_create(ROOM);
     unsigned char *taken[AT_ONCE] = {0};
     size_t bytes[AT_ONCE] = {0};
     unsigned random = 1, took = 0;
@@ -194,21 +195,21 @@ static void room_of_copies_goes_around(void **state) {
         random = random * 1664525 + 1013904223;
         const int at = round % 7 == 0 ? (int)(random >> 16) % AT_ONCE : round % AT_ONCE;
         for (size_t i = 0; i < bytes[at]; i++) assert_int_equal(taken[at][i], at);
-        if (taken[at]) hrt_copies_give(copies, taken[at]);
+        if (taken[at]) hrt_params_copies_give(copies, taken[at]);
         bytes[at] = 1 + (random >> 8) % 4000;
-        taken[at] = hrt_copies_take(copies, bytes[at]);
+        taken[at] = hrt_params_copies_take(copies, bytes[at]);
         if (!taken[at]) bytes[at] = 0;
         for (size_t i = 0; i < bytes[at]; i++) taken[at][i] = (unsigned char)at;
         took += taken[at] != NULL;
     }
     assert_true(took > 15000); // Two of three fit, at least.
     for (int at = 0; at < AT_ONCE; at++) {
-        if (taken[at]) hrt_copies_give(copies, taken[at]);
+        if (taken[at]) hrt_params_copies_give(copies, taken[at]);
     }
-    void *all = hrt_copies_take(copies, ROOM - 64);
+    void *all = hrt_params_copies_take(copies, ROOM - 64);
     assert_non_null(all);
-    assert_null(hrt_copies_take(copies, 1));
-    hrt_copies_destroy(copies);
+    assert_null(hrt_params_copies_take(copies, 1));
+    hrt_params_copies_destroy(copies);
 }
 
 int main(void) {

@@ -71,22 +71,22 @@ static void draw_schedules(struct drawn *drawn, uint64_t *sequence) {
 static void compile(int32_t r, const struct hpl_schedule *schedule, bool adds) {
     struct rank *rank = &ranks[r];
     rank->steps = (struct hrt_steps){.step = rank->step, .room = ROOM};
-    hrt_steps_carry(&rank->steps,
-                    &(struct hrt_carry){.schedule = schedule,
-                                        .rank = r,
-                                        .ranks = RANKS,
-                                        .experts = EXPERTS,
-                                        .pieces = adds ? SEGMENTS : PIECES,
-                                        .adds = adds,
-                                        .type = HRT_DOUBLE,
-                                        .place = place,
-                                        .context = rank,
-                                        .staging = (char *)rank->staging,
-                                        .staged = sizeof(double),
-                                        .brought = rank->brought,
-                                        .heard = rank->heard},
-                    node);
-    assert_true(rank->steps.count <= hrt_steps_room(schedule->count * 2, RANKS, adds));
+    hrt_net_steps_carry(&rank->steps,
+                        &(struct hrt_carry){.schedule = schedule,
+                                            .rank = r,
+                                            .ranks = RANKS,
+                                            .experts = EXPERTS,
+                                            .pieces = adds ? SEGMENTS : PIECES,
+                                            .adds = adds,
+                                            .type = HRT_DOUBLE,
+                                            .place = place,
+                                            .context = rank,
+                                            .staging = (char *)rank->staging,
+                                            .staged = sizeof(double),
+                                            .brought = rank->brought,
+                                            .heard = rank->heard},
+                        node);
+    assert_true(rank->steps.count <= hrt_net_steps_room(schedule->count * 2, RANKS, adds));
 }
 
 // The step of `to` that receives what step `s` of `from` sends: as many messages are before both.
@@ -148,7 +148,7 @@ static void play(uint64_t *sequence) {
                 } else if (step->kind == HRT_SAME) {
                     assert_memory_equal(step->to, step->from, step->bytes);
                 } else {
-                    hrt_step_run(step);
+                    hrt_net_step_run(step);
                 }
                 step->done = moved = true;
             }

@@ -73,11 +73,11 @@ static const struct hrt_placement single_here = {.program = &single},
 static void fill(const struct hrt_program *program, void *buffer) {
     struct hrt_tensor tensor = {0};
     double value = 1;
-    while (hrt_tensor_next(program, &tensor)) {
+    while (hrt_params_tensor_next(program, &tensor)) {
         if (tensor.param->init == HRT_INIT_ROPE) continue;
-        for (int64_t i = 0; i < hrt_param_size(tensor.param); i++) {
-            const int64_t at = tensor.offset + hrt_stored_index(tensor.param, i);
-            hrt_element_set(buffer, program->precision, at, value += 0.1);
+        for (int64_t i = 0; i < hrt_params_size(tensor.param); i++) {
+            const int64_t at = tensor.offset + hrt_params_stored_index(tensor.param, i);
+            hrt_params_element_set(buffer, program->precision, at, value += 0.1);
         }
     }
 }

@@ -54,25 +54,26 @@ static void open_ring(struct ring *ring, enum hrt_lane lane) {
     for (int i = 0; i < COUNT; i++) ring->sum[i] = (float)(comm.rank + 1) * (float)(i % 100 + 1);
     int32_t ready = -1;
     if (comm.rank > 0) {
-        const int32_t here = hrt_steps_receive(&ring->steps, rank_before(), ring->in, bytes, -1);
-        ready = hrt_steps_append(&ring->steps, &(struct hrt_step){.kind = HRT_ADD,
-                                                                  .type = HRT_FLOAT,
-                                                                  .after = {here, -1},
-                                                                  .to = ring->sum,
-                                                                  .from = ring->in,
-                                                                  .bytes = bytes});
+        const int32_t here =
+            hrt_net_steps_receive(&ring->steps, rank_before(), ring->in, bytes, -1);
+        ready = hrt_net_steps_append(&ring->steps, &(struct hrt_step){.kind = HRT_ADD,
+                                                                      .type = HRT_FLOAT,
+                                                                      .after = {here, -1},
+                                                                      .to = ring->sum,
+                                                                      .from = ring->in,
+                                                                      .bytes = bytes});
     }
-    if (comm.size > 1) hrt_steps_send(&ring->steps, next_rank(), ring->sum, bytes, ready);
+    if (comm.size > 1) hrt_net_steps_send(&ring->steps, next_rank(), ring->sum, bytes, ready);
     if (comm.size > 1 && comm.rank == 0)
-        hrt_steps_receive(&ring->steps, rank_before(), ring->in, bytes, -1);
-    ring->mark = hrt_submit(&comm, lane, &ring->steps);
+        hrt_net_steps_receive(&ring->steps, rank_before(), ring->in, bytes, -1);
+    ring->mark = hrt_net_lane_submit(&comm, lane, &ring->steps);
 }
 
 static void close_ring(struct ring *ring) {
     const float all = (float)(comm.size * (comm.size + 1) / 2);
     const float mine = (float)((comm.rank + 1) * (comm.rank + 2) / 2); // Sent on by this rank.
     const float expected = comm.rank == 0 ? all : mine;
-    CHECK(hrt_reached(&comm, ring->mark));
+    CHECK(hrt_net_lane_reached(&comm, ring->mark));
     const float *got = comm.rank == 0 && comm.size > 1 ? ring->in : ring->sum;
     for (int i = 0; i < COUNT; i++) CHECK(got[i] == expected * (float)(i % 100 + 1));
     free(ring->sum);
@@ -88,7 +89,7 @@ static void lists_are_waited_for_in_any_order(void **state) {
     (void)state;
     struct ring rings[RINGS];
     open_rings(rings);
-    for (int i = RINGS - 1; i >= 0; i--) hrt_join(&comm, rings[i].mark, "a ring");
+    for (int i = RINGS - 1; i >= 0; i--) hrt_net_lane_join(&comm, rings[i].mark, "a ring");
     for (int i = 0; i < RINGS; i++) close_ring(&rings[i]);
 }
 
@@ -98,9 +99,9 @@ static void lists_finish_behind_the_caller(void **state) {
     open_rings(rings);
     for (int look = 0; look < 600; look++) {
         double left = 0;
-        for (int i = 0; i < RINGS; i++) left += !hrt_reached(&comm, rings[i].mark);
+        for (int i = 0; i < RINGS; i++) left += !hrt_net_lane_reached(&comm, rings[i].mark);
         if (polls())
-            hrt_comm_all_reduce(&comm, &left, 1, HRT_DOUBLE); // All leave at the same look.
+            hrt_net_comm_all_reduce(&comm, &left, 1, HRT_DOUBLE); // All leave at the same look.
         if (left == 0) break;
         rest(10);
     }
@@ -127,11 +128,11 @@ static void messages_of_any_length_arrive_in_order(void **state) {
         out[m] = malloc(bytes[m]);
         in[m] = malloc(bytes[m]);
         for (size_t i = 0; i < bytes[m]; i++) out[m][i] = byte_of(comm.rank, m, i);
-        hrt_steps_send(&list[m], next_rank(), out[m], bytes[m], -1);
-        hrt_steps_receive(&list[m], rank_before(), in[m], bytes[m], -1);
-        mark = hrt_submit(&comm, HRT_LANE_SAVE, &list[m]);
+        hrt_net_steps_send(&list[m], next_rank(), out[m], bytes[m], -1);
+        hrt_net_steps_receive(&list[m], rank_before(), in[m], bytes[m], -1);
+        mark = hrt_net_lane_submit(&comm, HRT_LANE_SAVE, &list[m]);
     }
-    hrt_join(&comm, mark, "messages");
+    hrt_net_lane_join(&comm, mark, "messages");
     for (int m = 0; m < MESSAGES && comm.size > 1; m++) {
         for (size_t i = 0; i < bytes[m]; i++) CHECK(in[m][i] == byte_of(rank_before(), m, i));
         free(out[m]);
@@ -163,9 +164,9 @@ static void exchange_takes_uneven_parts(void **state) {
     in[received] = -1;
     struct hrt_step step[2 * MOST];
     struct hrt_steps steps = {.step = step, .room = 2 * MOST};
-    hrt_exchange_on(&comm, HRT_LANE_ROWS, &steps, in, out,
-                    &(struct hrt_exchange){send_bytes, send_offset, recv_bytes, recv_offset},
-                    "a test");
+    hrt_net_exchange_on(&comm, HRT_LANE_ROWS, &steps, in, out,
+                        &(struct hrt_exchange){send_bytes, send_offset, recv_bytes, recv_offset},
+                        "a test");
     const int *at = in;
     for (int p = 0; p < comm.size; p++) {
         for (size_t i = 0; i < elements(p, comm.rank); i++)
@@ -182,9 +183,9 @@ static void exchange_number(void) {
     int in = -1;
     struct hrt_step step[2];
     struct hrt_steps steps = {.step = step, .room = 2};
-    hrt_steps_receive(&steps, peer, &in, sizeof in, -1);
-    hrt_steps_send(&steps, peer, &out, sizeof out, -1);
-    hrt_join(&comm, hrt_submit(&comm, HRT_LANE_COUNTS, &steps), "a number");
+    hrt_net_steps_receive(&steps, peer, &in, sizeof in, -1);
+    hrt_net_steps_send(&steps, peer, &out, sizeof out, -1);
+    hrt_net_lane_join(&comm, hrt_net_lane_submit(&comm, HRT_LANE_COUNTS, &steps), "a number");
     CHECK(in == peer);
 }
 
@@ -200,23 +201,23 @@ static void nobody_is_sent_more_than_a_window(void **state) {
         struct hrt_mark mark;
         if (comm.rank == 0) {
             memset(data, 7, bytes);
-            hrt_steps_send(&steps, 1, data, bytes, -1);
-            mark = hrt_submit(&comm, HRT_LANE_GATHER, &steps);
+            hrt_net_steps_send(&steps, 1, data, bytes, -1);
+            mark = hrt_net_lane_submit(&comm, HRT_LANE_GATHER, &steps);
         }
         for (int i = 0; i < 10; i++) exchange_number();
         rest(polls() ? 0 : 100);
         exchange_number();
-        CHECK(comm.rank != 0 || (!hrt_reached(&comm, mark) && step.posted <= window));
+        CHECK(comm.rank != 0 || (!hrt_net_lane_reached(&comm, mark) && step.posted <= window));
         exchange_number();
         if (comm.rank == 1) {
-            hrt_steps_receive(&steps, 0, data, bytes, -1);
-            mark = hrt_submit(&comm, HRT_LANE_GATHER, &steps);
+            hrt_net_steps_receive(&steps, 0, data, bytes, -1);
+            mark = hrt_net_lane_submit(&comm, HRT_LANE_GATHER, &steps);
         }
-        hrt_join(&comm, mark, "a test");
+        hrt_net_lane_join(&comm, mark, "a test");
         for (size_t i = 0; i < bytes; i += 1000) CHECK(data[i] == 7);
         free(data);
     }
-    hrt_comm_barrier(&comm);
+    hrt_net_comm_barrier(&comm);
 }
 
 static atomic_bool adds, went_on, waited;
@@ -226,7 +227,7 @@ static void add_slowly(const struct hrt_step *step) {
     atomic_store(&adds, true);
     for (int i = 0; i < 500 && !atomic_load(&went_on); i++) rest(10);
     atomic_store(&waited, atomic_load(&went_on));
-    hrt_step_run(step);
+    hrt_net_step_run(step);
 }
 
 // While the helper adds, the caller submits to this lane and to others, asks, and exchanges counts.
@@ -248,17 +249,17 @@ static void adds_hold_up_nobody_who_computes(void **state) {
         comm.run = add_slowly;
         atomic_store(&went_on, false);
         atomic_store(&adds, false);
-        const struct hrt_mark first = hrt_submit(&comm, HRT_LANE_REDUCE, &steps);
+        const struct hrt_mark first = hrt_net_lane_submit(&comm, HRT_LANE_REDUCE, &steps);
         while (!atomic_load(&adds)) rest(1);
-        const struct hrt_mark second = hrt_submit(&comm, HRT_LANE_REDUCE, &more);
-        CHECK(!hrt_reached(&comm, first) && !hrt_reached(&comm, second));
+        const struct hrt_mark second = hrt_net_lane_submit(&comm, HRT_LANE_REDUCE, &more);
+        CHECK(!hrt_net_lane_reached(&comm, first) && !hrt_net_lane_reached(&comm, second));
         exchange_number();
         atomic_store(&went_on, true);
-        hrt_join(&comm, second, "adds");
+        hrt_net_lane_join(&comm, second, "adds");
         CHECK(atomic_load(&waited) && sum == 5);
-        comm.run = hrt_step_run;
+        comm.run = hrt_net_step_run;
     }
-    hrt_comm_barrier(&comm);
+    hrt_net_comm_barrier(&comm);
 }
 
 // A list that goes on three times; lists submitted after it come after it.
@@ -272,10 +273,10 @@ static bool count_on(struct hrt_steps *steps) {
     struct counting *counting = (struct counting *)steps;
     if (counting->rounds > 0) CHECK(counting->in == 10 * counting->rounds + rank_before());
     if (counting->rounds++ == 3) return false;
-    hrt_steps_clear(steps);
+    hrt_net_steps_clear(steps);
     counting->out = 10 * counting->rounds + comm.rank;
-    hrt_steps_send(steps, next_rank(), &counting->out, sizeof counting->out, -1);
-    hrt_steps_receive(steps, rank_before(), &counting->in, sizeof counting->in, -1);
+    hrt_net_steps_send(steps, next_rank(), &counting->out, sizeof counting->out, -1);
+    hrt_net_steps_receive(steps, rank_before(), &counting->in, sizeof counting->in, -1);
     return true;
 }
 
@@ -285,8 +286,8 @@ static void lists_go_on_before_those_behind_them(void **state) {
     struct counting first = {.steps = {.room = 2, .next = count_on}}, second = first;
     first.steps.step = first.step;
     second.steps.step = second.step;
-    hrt_submit(&comm, HRT_LANE_DENSE, &first.steps);
-    hrt_join(&comm, hrt_submit(&comm, HRT_LANE_DENSE, &second.steps), "counting");
+    hrt_net_lane_submit(&comm, HRT_LANE_DENSE, &first.steps);
+    hrt_net_lane_join(&comm, hrt_net_lane_submit(&comm, HRT_LANE_DENSE, &second.steps), "counting");
     CHECK(first.rounds == 4 && second.rounds == 4);
 }
 
@@ -302,6 +303,6 @@ int main(void) {
     };
     ranks_open(&comm, NULL);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    hrt_comm_close(&comm);
+    hrt_net_comm_close(&comm);
     return failed;
 }

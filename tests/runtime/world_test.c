@@ -154,12 +154,12 @@ static void a_program_of_one_rank_refuses_to_be_one_of_several(void **state) {
     struct hrt_comm comm;
     struct hrt_error error = {0};
     forget_launchers();
-    assert_true(hrt_comm_self.open(&comm, NULL, &error));
+    assert_true(hrt_net_comm_self.open(&comm, NULL, &error));
     assert_int_equal(comm.size, 1);
-    hrt_comm_close(&comm);
+    hrt_net_comm_close(&comm);
 
     test_write("topology", "0\n1\n", 4);
-    const bool placed = hrt_comm_self.open(&comm, "topology", &error);
+    const bool placed = hrt_net_comm_self.open(&comm, "topology", &error);
     test_expect_error(placed, &error, HRT_EXIT_USAGE,
                       "topology:2: '1' is neither a rank below 1 nor a range of them");
 
@@ -167,7 +167,7 @@ static void a_program_of_one_rank_refuses_to_be_one_of_several(void **state) {
     setenv("SLURM_PROCID", "1", 1);
     setenv("SLURM_NTASKS", "2", 1);
     setenv("SLURM_LOCALID", "1", 1);
-    const bool opened = hrt_comm_self.open(&comm, NULL, &error);
+    const bool opened = hrt_net_comm_self.open(&comm, NULL, &error);
     test_expect_error(opened, &error, HRT_EXIT_USAGE,
                       "srun started 2 ranks, but the program was compiled for one (see "
                       "cluster.nodes and cluster.devices)");

@@ -28,7 +28,8 @@ FAULTS = {
         "if (way->paths.next[way->order[i]] == comm->rank) touch_chunk(way, way->order[i]);", "",
         r"cross an allocation's end|where no memory stands|is not on the device|are not in one allocation"),
     "an expert's memory goes while it is sent": (
-        '    hrt_join(comm, hrt_submit(comm, HRT_LANE_SAVE, &steps), "the experts\' new owners");\n', "    hrt_submit(comm, HRT_LANE_SAVE, &steps);\n",
+        "    hrt_net_lane_join(comm, hrt_net_lane_submit(comm, HRT_LANE_SAVE, &steps),\n"
+        '                      "the experts\' new owners");\n', "    hrt_net_lane_submit(comm, HRT_LANE_SAVE, &steps);\n",
         r"where no memory stands|cross an allocation's end|are not in one allocation"),
     "an expert's memory stays with the old owner": (
         "if (way->paths.owner[way->order[i]] == comm->rank) leave_chunk(way, way->order[i]);", "", None),

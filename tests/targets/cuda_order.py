@@ -35,10 +35,13 @@ STEPS = 4
 # Innermost calls -> why a lane, or the host, need not wait for the program, nor the program make an event for it.
 HOST_WAITED = "the host has just waited for all that the program asked for, and asks for this then"
 NEEDLESS = {
-    ("submit", "hrt_submit", "hrt_move_start", "hrt_materialize", "hrt_prefetch"): HOST_WAITED,
-    ("submit", "hrt_submit", "hrt_move_start", "hrt_calibrate", "forward"): HOST_WAITED,
-    ("submit", "hrt_submit", "hrt_move_start", "hrt_materialize", "forward", "hrt_state_forward", "hrt_evaluate"): HOST_WAITED,
-    ("wait_for", "hrt_device_join", "hrt_evaluate"): "the host has just waited for the losses of what read these ids; an evaluation need not know that",
+    ("submit", "hrt_net_lane_submit", "hrt_experts_move_start", "hrt_experts_materialize", "hrt_experts_prefetch"):
+        HOST_WAITED,
+    ("submit", "hrt_net_lane_submit", "hrt_experts_move_start", "hrt_experts_calibrate", "forward"): HOST_WAITED,
+    ("submit", "hrt_net_lane_submit", "hrt_experts_move_start", "hrt_experts_materialize", "forward", "hrt_params_state_forward",
+     "hrt_train_evaluate"): HOST_WAITED,
+    ("wait_for", "hrt_device_join", "hrt_train_evaluate"):
+        "the host has just waited for the losses of what read these ids; an evaluation need not know that",
     ("wait_for", "join", "hrt_device_read"): "the copy behind it waits itself, but cannot look after other ranks meanwhile",
 }
 

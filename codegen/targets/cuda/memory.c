@@ -40,7 +40,7 @@ static void losses(struct hec_emitter *e, MlirOperation end) {
 // The host cannot read the offsets of the experts' rows; the runtime knows the rows.
 static void rows(struct hec_emitter *e, MlirOperation op, MlirValue first) {
     (void)first;
-    hec_statement(e, "m->rows = hrt_wave_rows(%s, wave);", hec_route_key(e, op));
+    hec_statement(e, "m->rows = hrt_experts_wave_rows(%s, wave);", hec_route_key(e, op));
 }
 
 static void fields(struct hec_emitter *e, struct hec_writer *out) {

@@ -31,7 +31,7 @@ const struct hec_back_end hec_back_end_cuda = {
     .device_headers =
         (const char *const[]){"hecate/kernels/cuda/loop.h", "hecate/kernels/cuda/program.h", NULL},
     .lines = "struct hrt_lines lines HRT_LINES_END = {0};",
-    .line = "hrt_line(m->device, &lines, ",
+    .line = "hrt_device_line(m->device, &lines, ",
     .memory = &hec_cuda_memory,
     .of = find,
     .compile = hec_nvcc_compile,

@@ -903,5 +903,5 @@ static const struct hrt_program program = {
 };
 
 int main(int argc, char **argv) {
-    return hrt_main(argc, argv, &program);
+    return hrt_cli_main(argc, argv, &program);
 }

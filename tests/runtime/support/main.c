@@ -4,5 +4,5 @@
 extern const struct hrt_program bigram;
 
 int main(int argc, char **argv) {
-    return hrt_main(argc, argv, &bigram);
+    return hrt_cli_main(argc, argv, &bigram);
 }

@@ -79,17 +79,17 @@ void moving_open(struct moving *moving, struct hrt_comm *comm, const struct hpl_
     struct hrt_error error = {0};
     *moving = (struct moving){.comm = comm, .movement = *movement};
     describe(moving, sizes);
-    if (hrt_placement_create(&moving->placement, &moving->program, comm->rank, &error) &&
-        hrt_state_create(&moving->state, &moving->placement, comm, HRT_BY_ADAMW, &error) &&
-        hrt_ranks_join(&moving->state, &error))
+    if (hrt_params_placement_create(&moving->placement, &moving->program, comm->rank, &error) &&
+        hrt_train_state_create(&moving->state, &moving->placement, comm, HRT_BY_ADAMW, &error) &&
+        hrt_train_ranks_join(&moving->state, &error))
         return;
     fprintf(stderr, "%s\n", error.text);
-    hrt_comm_abort(comm, 1);
+    hrt_net_comm_abort(comm, 1);
 }
 
 void moving_close(struct moving *moving) {
-    hrt_state_destroy(&moving->state);
-    hrt_placement_destroy(&moving->placement);
+    hrt_train_state_destroy(&moving->state);
+    hrt_params_placement_destroy(&moving->placement);
 }
 
 static float **table(const struct moving *moving, size_t offset, int64_t layer) {
