@@ -41,5 +41,6 @@ void hec_emit_reduce(struct hec_emitter *e, MlirOperation op) {
 
 void hec_emit_release(struct hec_emitter *e, MlirOperation op) {
     const bool gradients = mlirStringRefEqual(hec_any_what(op), HEC_STR("gradients"));
-    hec_statement(e, "hrt_experts_release_%s(%s);", gradients ? "grads" : "params", key_text(e, op));
+    hec_statement(e, "hrt_experts_release_%s(%s);", gradients ? "grads" : "params",
+                  key_text(e, op));
 }
