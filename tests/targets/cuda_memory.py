@@ -40,9 +40,9 @@ def bytes_of(number, unit):
     return float(number) * 1024 ** UNITS[unit]
 
 
-def announced(program):
+def announced(program, ranks=RANKS):
     """Bytes of a device, without those that NCCL takes itself."""
-    lines = run(*launch(RANKS, program, "info"), **QUIET).split("memory of the device in training, of a rank\n")[1].split("  total")[0].splitlines()
+    lines = run(*launch(ranks, program, "info"), **QUIET).split("memory of the device in training, of a rank\n")[1].split("  total")[0].splitlines()
     found = [re.fullmatch(r"  (.*\S) +([\d.]+) (B|KiB|MiB|GiB)", line) for line in lines]
     return sum(bytes_of(line[2], line[3]) for line in found if not line[1].startswith("messages"))
 
