@@ -1,5 +1,5 @@
-"""cuda_limits.py EXAMPLES TEXT FOLDER: with 1.2 times the device memory that `info` announces, four emulated ranks train 20
-steps in which experts get new owners, and save. The bits are those of devices with all the memory there is.
+"""cuda_limits.py EXAMPLES TEXT FOLDER: with 1.2 times the device memory that `info` announces, four emulated ranks
+train 20 steps in which experts get new owners, and save. The bits are those of devices with all the memory there is.
 
 Two ranks, with 1.2 times of theirs, go on from the checkpoint of step 10: losses agree to 1e-6 with those of four.
 A device with half of what is announced is refused before the first step.
