@@ -15,7 +15,7 @@
 #include "runtime/train/dense.h"
 #include "runtime/train/optimizer.h"
 
-typeof(hrt_train_optimizer_step) __real_hrt_optimizer_step, __wrap_hrt_optimizer_step;
+typeof(hrt_train_optimizer_step) __real_hrt_train_optimizer_step, __wrap_hrt_train_optimizer_step;
 
 static void write_gradients(struct hrt_state *state, const char *prefix, int64_t step) {
     const struct hrt_buffer grads = hrt_params_state_buffer(state, HRT_GRADIENTS);
@@ -32,13 +32,13 @@ static void write_gradients(struct hrt_state *state, const char *prefix, int64_t
     exit(1);
 }
 
-void __wrap_hrt_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state *state,
-                               const struct hrt_config *config, int64_t step, double lr,
-                               double grad_scale) {
+void __wrap_hrt_train_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state *state,
+                                     const struct hrt_config *config, int64_t step, double lr,
+                                     double grad_scale) {
     const char *prefix = getenv("CAPTURE_GRADIENTS");
     if (prefix && (step == 0 || step == 1 || step == 3 || step == 7))
         write_gradients(state, prefix, step);
-    __real_hrt_optimizer_step(optimizer, state, config, step, lr, grad_scale);
+    __real_hrt_train_optimizer_step(optimizer, state, config, step, lr, grad_scale);
 }
 
 // The smallest of the gaps between neighbours among the topk + 1 best scores, as a share of the better
