@@ -144,8 +144,8 @@ static int64_t room_of(const struct report *r) {
 
 static const char *slots_reason(const struct report *r, char *text, size_t size) {
     const struct hec_search *s = &r->search;
-    const struct hec_text taken = hec_text_bytes((double)hec_replica_bytes(
-        &r->setup->costs, r->setup->policy, r->movement->slots, r->movement->rematerialize));
+    const struct hec_text taken =
+        hec_text_bytes((double)hec_replica_bytes(&r->setup->costs, r->setup->policy, r->movement));
     const int64_t room = s->slot_bytes ? s->slot_bytes : room_of(r);
     const char *how = !s->uses_slots ? "the policy decides" : s->fixed_slots ? "given" : "searched";
     if (room < 0) {

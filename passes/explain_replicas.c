@@ -25,11 +25,11 @@ static struct column own_of(const struct hec_memory *memory, const int64_t all[H
 }
 
 static struct column column_of(const struct hec_memory *memory, const struct hec_costs *costs,
-                               const struct hpl_policy *policy, int64_t slots, bool rematerialize) {
+                               const struct hpl_policy *policy,
+                               const struct hpl_movement *movement) {
     struct column c = own_of(memory, memory->item);
     for (int i = 0; i < costs->count; i++) {
-        const struct hpl_slots taken =
-            hec_slots_of(costs, &costs->set[i], policy, slots, rematerialize);
+        const struct hpl_slots taken = hec_slots_of(costs, &costs->set[i], policy, movement);
         c.params += (double)taken.params;
         c.grads += (double)taken.grads;
         c.staging += (double)taken.staging;
@@ -60,9 +60,11 @@ void hec_explain_replicas(MlirOperation module, const struct hec_memory *memory,
     struct hec_costs costs;
     const struct hpl_policy *policy;
     if (!read(module, &m, &costs, &policy)) return;
+    struct hpl_movement kept = m, again = m;
+    kept.rematerialize = false, again.rematerialize = true;
     const struct column c[COLUMNS] = {own_of(memory, memory->ep),
-                                      column_of(memory, &costs, policy, m.slots, false),
-                                      column_of(memory, &costs, policy, m.slots, true)};
+                                      column_of(memory, &costs, policy, &kept),
+                                      column_of(memory, &costs, policy, &again)};
     fprintf(out, "\nparameters, gradients and states of a device, %s with m = %" PRId64 ":\n",
             m.policy, m.slots);
     fprintf(out, "  %-46s %15s %15s %15s\n", "", "ep", "kept", "re-materialized");
@@ -86,6 +88,5 @@ void hec_explain_replicas(MlirOperation module, const struct hec_memory *memory,
     print_row(out, "together", row);
     fprintf(out, "  %-46s", "of ep's");
     for (int i = 0; i < COLUMNS; i++) fprintf(out, " %15.3f", row[i] / row[EP]);
-    fprintf(out, "\n  This program: %s.\n",
-            m.rematerialize ? "re-materialized" : "kept until backward");
+    fprintf(out, "\n  This program: %s.\n", hec_replicas_kept(&m));
 }

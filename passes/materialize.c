@@ -12,6 +12,9 @@
 //            fssdp.reduce(%i)
 //            fssdp.release(%i) {what = "parameters"}, fssdp.release(%i) {what = "gradients"}
 //
+// Where replicas live for a step all but calibrate and await have {scope = "step"}: plan and materialize are done in a
+// step's first iteration, reduce and release in its last. When re-materializing, parameters alone come and go as above.
+//
 // Why      Correct by its order alone; nothing is hidden yet. Pass overlap moves starts up and ends
 //          down; without it every transfer is waited for.
 // Needs    hecate.movement (pass shard). A policy that plans on exact counts has its plan behind the
@@ -25,26 +28,28 @@
 #include "passes/base/pass.h"
 #include "runtime/plan/policy.h"
 
-// An operation on the site's set and layer, where `b` inserts.
+// An operation on the site's set and layer, where `b` inserts; `step`: once in a step.
 static MlirOperation build(struct hec_builder *b, const struct hec_site *site, MlirValue layer,
-                           enum hec_op id, MlirNamedAttribute extra) {
-    const MlirNamedAttribute attribute[] = {
-        hec_attr_symbol(b->context, "set", hec_set_sym_name(site->set)), extra};
-    const int attributes = mlirAttributeIsNull(extra.attribute) ? 1 : 2;
-    return hec_build_op(b, id, layer.ptr ? 1 : 0, &layer, 0, NULL, attributes, attribute);
+                           enum hec_op id, bool step, MlirNamedAttribute extra) {
+    MlirNamedAttribute attribute[3] = {
+        hec_attr_symbol(b->context, "set", hec_set_sym_name(site->set))};
+    int count = 1;
+    if (!mlirAttributeIsNull(extra.attribute)) attribute[count++] = extra;
+    if (step) attribute[count++] = hec_attr_string(b->context, "scope", "step");
+    return hec_build_op(b, id, layer.ptr ? 1 : 0, &layer, 0, NULL, count, attribute);
 }
 
 static const MlirNamedAttribute nothing = {{0}, {0}};
 
-static void start(struct hec_builder *b, const struct hec_site *site, MlirValue layer,
+static void start(struct hec_builder *b, const struct hec_site *site, MlirValue layer, bool step,
                   bool rematerialize) {
-    build(b, site, layer, HEC_OP_materialize,
+    build(b, site, layer, HEC_OP_materialize, step,
           hec_attr_bool(b->context, "rematerialize", rematerialize));
 }
 
-static void release(struct hec_builder *b, const struct hec_site *site, MlirValue layer,
+static void release(struct hec_builder *b, const struct hec_site *site, MlirValue layer, bool step,
                     const char *what) {
-    build(b, site, layer, HEC_OP_release, hec_attr_string(b->context, "what", what));
+    build(b, site, layer, HEC_OP_release, step, hec_attr_string(b->context, "what", what));
 }
 
 static struct hec_builder behind(MlirOperation op) {
@@ -60,32 +65,39 @@ static struct hec_builder in_front_of(MlirOperation op) {
     return b;
 }
 
+// Whether replicas of the site live for a step; without gradients there are no steps.
+static bool lasts(const struct hec_site *site, const struct hpl_movement *movement) {
+    return movement->lifetime == HPL_LIFETIME_STEP && site->collect_back.ptr;
+}
+
 static void move_forward(const struct hec_site *site, const struct hpl_movement *movement,
                          const struct hpl_policy *policy) {
     const bool exact = policy->when == HPL_WHEN_EXACT;
+    const bool step = lasts(site, movement);
     struct hec_builder b = exact ? behind(site->exchange) : in_front_of(site->exchange);
-    build(&b, site, site->layer, HEC_OP_plan, nothing);
-    start(&b, site, site->layer, false);
+    build(&b, site, site->layer, HEC_OP_plan, step, nothing);
+    start(&b, site, site->layer, step && !movement->rematerialize, false);
     b = behind(site->exchange);
     if (movement->calibrate != HPL_CALIBRATES_NEVER && !exact)
-        build(&b, site, site->layer, HEC_OP_calibrate, nothing);
+        build(&b, site, site->layer, HEC_OP_calibrate, false, nothing);
     b = in_front_of(site->waves);
-    build(&b, site, site->layer, HEC_OP_await, nothing);
+    build(&b, site, site->layer, HEC_OP_await, false, nothing);
     b = behind(site->collect);
     if (movement->rematerialize || !site->collect_back.ptr)
-        release(&b, site, site->layer, "parameters");
+        release(&b, site, site->layer, false, "parameters");
 }
 
 static void move_backward(const struct hec_site *site, const struct hpl_movement *movement) {
+    const bool step = lasts(site, movement);
     struct hec_builder b = in_front_of(site->waves_back);
     if (movement->rematerialize) {
-        start(&b, site, site->layer_back, true);
-        build(&b, site, site->layer_back, HEC_OP_await, nothing);
+        start(&b, site, site->layer_back, false, true);
+        build(&b, site, site->layer_back, HEC_OP_await, false, nothing);
     }
     b = behind(site->collect_back);
-    build(&b, site, site->layer_back, HEC_OP_reduce, nothing);
-    release(&b, site, site->layer_back, "parameters");
-    release(&b, site, site->layer_back, "gradients");
+    build(&b, site, site->layer_back, HEC_OP_reduce, step, nothing);
+    release(&b, site, site->layer_back, step && !movement->rematerialize, "parameters");
+    release(&b, site, site->layer_back, step, "gradients");
 }
 
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
@@ -109,7 +121,7 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
         const int64_t held = again || layers < 1 ? 1 : layers;
         hec_set_put_slots(site->set, movement.slots);
         hec_set_put_slot_layers(site->set, held);
-        hec_set_put_grad_layers(site->set, layers > 1 ? 2 : 1);
+        hec_set_put_grad_layers(site->set, layers < 2 ? 1 : lasts(site, &movement) ? layers : 2);
         move_forward(site, &movement, policy);
         if (site->collect_back.ptr) move_backward(site, &movement);
     }

@@ -117,8 +117,12 @@ static void prefetch(const struct hec_site *site) {
     if (!dispatch.ptr || !plan.ptr || !mlirOperationIsBeforeInBlock(plan, site->exchange)) return;
     struct hec_builder b = hec_builder_before(mlirOperationGetNextInBlock(dispatch));
     hec_builder_for(&b, dispatch);
-    const MlirNamedAttribute set = hec_attr_symbol(b.context, "set", hec_set_sym_name(site->set));
-    hec_build_op(&b, HEC_OP_prefetch, 1, &site->layer, 0, NULL, 1, &set);
+    const MlirNamedAttribute attribute[] = {
+        hec_attr_symbol(b.context, "set", hec_set_sym_name(site->set)),
+        hec_attr_string(b.context, "scope", "step"),
+    };
+    hec_build_op(&b, HEC_OP_prefetch, 1, &site->layer, 0, NULL, hec_is_of_step(plan) ? 2 : 1,
+                 attribute);
 }
 
 // ---- backward
@@ -173,13 +177,15 @@ static bool is_first_in_loop(const struct hec_sites *sites, int back) {
 }
 
 static void release_gradients(struct hec_builder *b, const struct hec_site *site, MlirValue layer,
-                              int64_t ahead) {
-    const MlirNamedAttribute attribute[] = {
+                              int64_t ahead, bool step) {
+    MlirNamedAttribute attribute[4] = {
         hec_attr_symbol(b->context, "set", hec_set_sym_name(site->set)),
         hec_attr_string(b->context, "what", "gradients"),
-        hec_attr_int(b->context, "ahead", ahead),
     };
-    hec_build_op(b, HEC_OP_release, 1, &layer, 0, NULL, ahead ? 3 : 2, attribute);
+    int count = 2;
+    if (ahead) attribute[count++] = hec_attr_int(b->context, "ahead", ahead);
+    if (step) attribute[count++] = hec_attr_string(b->context, "scope", "step");
+    hec_build_op(b, HEC_OP_release, 1, &layer, 0, NULL, count, attribute);
 }
 
 // Those of the layer above are released when this one's experts are done; the last ones at the end.
@@ -193,10 +199,10 @@ static void delay_gradients(const struct hec_site *site) {
     }
     struct hec_builder b = hec_builder_before(find(block, site, HEC_OP_reduce, NULL, NULL));
     hec_builder_for(&b, release);
-    release_gradients(&b, site, site->layer_back, -1);
+    release_gradients(&b, site, site->layer_back, -1, hec_is_of_step(release));
     b = hec_builder_before(mlirBlockGetTerminator(block_of(site->loop_back)));
     belong_to_call(&b, site);
-    release_gradients(&b, site, hec_build_index(&b, 0), 0);
+    release_gradients(&b, site, hec_build_index(&b, 0), 0, hec_is_of_step(release));
     mlirOperationDestroy(release);
 }
 

@@ -106,9 +106,9 @@ static void put_measured(json_t *root, const struct hec_plan_measured *m) {
 bool hec_plan_write(MlirOperation module, const struct hec_plan_tuned *tuned, FILE *out) {
     struct hpl_movement m;
     if (!hec_movement_read(module, &m)) return false;
-    json_t *movement =
-        json_pack("{s:s, s:b, s:s, s:b}", "policy", m.policy, "even", m.even, "calibrate",
-                  hec_calibrate_name(m.calibrate), "rematerialize", m.rematerialize);
+    json_t *movement = json_pack("{s:s, s:b, s:s, s:b, s:s}", "policy", m.policy, "even", m.even,
+                                 "calibrate", hec_calibrate_name(m.calibrate), "rematerialize",
+                                 m.rematerialize, "lifetime", hec_lifetime_name(m.lifetime));
     for (int i = 0; i < HEC_MOVEMENT_NUMBERS; i++) {
         json_object_set_new(movement, hec_movement_numbers[i].key,
                             json_integer((json_int_t)*hec_movement_at(&m, i)));
@@ -218,8 +218,9 @@ static void check_keys(struct reader *r, json_t *object, const char *const *know
 }
 
 static void check_movement_keys(struct reader *r, json_t *movement) {
-    const char *known[5 + HEC_MOVEMENT_NUMBERS] = {"policy", "even", "calibrate", "rematerialize"};
-    for (int i = 0; i < HEC_MOVEMENT_NUMBERS; i++) known[4 + i] = hec_movement_numbers[i].key;
+    const char *known[6 + HEC_MOVEMENT_NUMBERS] = {"policy", "even", "calibrate", "rematerialize",
+                                                   "lifetime"};
+    for (int i = 0; i < HEC_MOVEMENT_NUMBERS; i++) known[5 + i] = hec_movement_numbers[i].key;
     check_keys(r, movement, known);
 }
 
@@ -248,6 +249,9 @@ static void read_movement(struct reader *r, json_t *root, struct hpl_movement *m
     }
     if (!calibrate || !hec_calibrate_find(HEC_STR(calibrate), &m->calibrate))
         fail(r, "calibrate", "`calibrate` is never, worth or always");
+    const char *lifetime = json_string_value(json_object_get(from, "lifetime"));
+    if (!lifetime || !hec_lifetime_find(HEC_STR(lifetime), &m->lifetime))
+        fail(r, "lifetime", "`lifetime` is iteration or step");
     m->even = read_flag(r, from, "even");
     m->rematerialize = read_flag(r, from, "rematerialize");
     for (int i = 0; i < HEC_MOVEMENT_NUMBERS; i++) {

@@ -4,13 +4,16 @@
 //
 // Why      Movement has no values, so SSA says nothing about it. This pass runs @forward and then
 //          @backward on paper, every layer and two waves, and keeps for each set and layer where its
-//          replicas are. So loop edges that a start is moved over are run, not argued about.
+//          replicas are. So loop edges that a start is moved over are run, not argued about. Where
+//          replicas live for a step it runs a step of one iteration, and one of three: the first, one
+//          between, and the last differ.
 // Proves   1. a chunk is read, and its gradient added to, only between its await and its release
 //          2. a started transfer was planned, and its chunks are awaited, reduced and released once
 //          3. at no time are replicas of more layers held than the set's slot_layers says (each has
 //             `slots`), nor gradients of more than grad_layers
 //          4. calibration comes behind the exchange of its layer and before its await
-//          5. nothing is held or under way at the end
+//          5. nothing is held or under way at the end of a step, after which parameters change
+//          6. a plan stays until its gradients have been reduced
 // Needs    Loops over layers with known counts.
 // Reports  The first operation that breaks a rule.
 #include <stdlib.h>
@@ -24,7 +27,7 @@
 #include "passes/base/rewrite.h"
 #include "passes/base/walk.h"
 
-enum { WAVES = 2, LAYERS_MAX = 10000 };
+enum { WAVES = 2, ITERATIONS = 3, LAYERS_MAX = 10000 };
 
 enum parameters { AT_OWNERS, COMING, HERE };
 enum gradients { NO_GRADIENTS, SUMMED_HERE, UNDER_WAY, AT_OWNER };
@@ -33,6 +36,8 @@ struct layer_state {
     enum parameters parameters;
     enum gradients gradients;
     bool planned, routed;
+    bool of_step;    // Its plan is that of a step.
+    bool kept;       // Its parameters have been here since an iteration before.
     bool prefetched; // Planned and started, and its own plan and materialize have still to come.
 };
 
@@ -56,7 +61,8 @@ struct run {
     HEC_VEC(struct set_state *) sets;
     struct hec_map values; // Value -> struct value_state
     struct hec_walk walk;
-    bool backward;
+    bool backward, first, last; // Iteration of its step.
+    bool of_step;               // Something is done once in a step.
 };
 
 static void fault(struct run *r, MlirOperation op, const struct set_state *set, int64_t layer,
@@ -95,6 +101,13 @@ static int64_t layer_of(const struct run *r, MlirOperation op) {
 
 // ---- movement
 
+// Whether the operation is done in this iteration: of those of a step, starts in the first, ends in the last.
+static bool is_done(const struct run *r, MlirOperation op) {
+    if (!hec_is_of_step(op)) return true;
+    const bool ends = hec_op_is(op, HEC_OP_reduce) || hec_op_is(op, HEC_OP_release);
+    return ends ? r->last : r->first;
+}
+
 static int64_t ahead_of(MlirOperation op) {
     return hec_any_has_ahead(op) ? hec_any_ahead(op) : 0;
 }
@@ -120,6 +133,7 @@ static void run_prefetch(struct run *r, MlirOperation op, struct set_state *set,
     }
     take_slots(r, op, set, layer);
     set->layer[layer].planned = set->layer[layer].prefetched = true;
+    set->layer[layer].of_step = hec_is_of_step(op);
 }
 
 static void run_materialize(struct run *r, MlirOperation op, struct set_state *set, int64_t layer) {
@@ -157,12 +171,28 @@ static void run_release(struct run *r, MlirOperation op, struct set_state *set, 
     }
 }
 
+static void run_plan(struct run *r, MlirOperation op, struct set_state *set, int64_t layer) {
+    struct layer_state *state = &set->layer[layer];
+    if (r->backward || (state->planned && !state->prefetched)) {
+        fault(r, op, set, layer, "plans twice in one iteration");
+    } else if (state->parameters != AT_OWNERS && !state->prefetched) {
+        fault(r, op, set, layer, "plans while replicas of the plan before are here");
+    } else if (state->gradients != NO_GRADIENTS) {
+        fault(r, op, set, layer,
+              "plans while gradients of the plan before are not at their owners");
+    }
+    state->planned = true;
+    state->of_step = hec_is_of_step(op);
+}
+
 static bool run_movement(struct run *r, MlirOperation op) {
     const enum hec_op id = hec_op_of(op);
     if (id != HEC_OP_plan && id != HEC_OP_materialize && id != HEC_OP_prefetch &&
         id != HEC_OP_calibrate && id != HEC_OP_await && id != HEC_OP_reduce &&
         id != HEC_OP_release && id != HEC_OP_exchange)
         return false;
+    r->of_step |= hec_is_of_step(op);
+    if (!is_done(r, op)) return true;
     struct set_state *set = set_of(r, hec_any_set(op));
     if (!set) return true;
     const int64_t layer = layer_of(r, op);
@@ -172,9 +202,7 @@ static bool run_movement(struct run *r, MlirOperation op) {
     }
     struct layer_state *state = &set->layer[layer];
     if (id == HEC_OP_plan) {
-        if (r->backward || (state->planned && !state->prefetched))
-            fault(r, op, set, layer, "plans twice in one iteration");
-        state->planned = true;
+        run_plan(r, op, set, layer);
     } else if (id == HEC_OP_exchange) {
         state->routed = true;
     } else if (id == HEC_OP_materialize) {
@@ -182,11 +210,14 @@ static bool run_movement(struct run *r, MlirOperation op) {
     } else if (id == HEC_OP_prefetch) {
         run_prefetch(r, op, set, layer + 1);
     } else if (id == HEC_OP_calibrate) {
-        if (state->parameters != COMING || !state->routed)
+        if ((state->parameters != COMING && !state->kept) || !state->routed)
             fault(r, op, set, layer, "is not between the exchange of counts and the await");
+        state->parameters = COMING; // Those that are added.
     } else if (id == HEC_OP_await) {
-        if (state->parameters != COMING) fault(r, op, set, layer, "awaits what was not started");
+        if (state->parameters != COMING && !state->kept)
+            fault(r, op, set, layer, "awaits what was not started");
         state->parameters = HERE;
+        state->kept = false;
     } else if (id == HEC_OP_reduce) {
         const bool none = state->gradients == NO_GRADIENTS && !set->trained; // Zeros.
         set->summed += none;
@@ -250,18 +281,45 @@ static void run_op(struct hec_walk *walk, MlirOperation op) {
     if (!run_movement(r, op)) run_plain(r, op);
 }
 
+// Leaves to the next iteration of the step: plans of a step, parameters that are here, and sums of gradients.
+static void end_iteration(struct run *r) {
+    for (int i = 0; i < r->sets.count; i++) {
+        for (int64_t layer = 0; layer < r->sets.item[i]->layers; layer++) {
+            struct layer_state *state = &r->sets.item[i]->layer[layer];
+            state->planned &= state->of_step;
+            state->routed = false;
+            state->kept = state->parameters == HERE;
+            if (state->gradients == AT_OWNER) state->gradients = NO_GRADIENTS;
+        }
+    }
+}
+
 static void check_end(struct run *r, MlirOperation func) {
     for (int i = 0; i < r->sets.count && !r->walk.stop; i++) {
-        const struct set_state *set = r->sets.item[i];
+        struct set_state *set = r->sets.item[i];
         for (int64_t layer = 0; layer < set->layers && !r->walk.stop; layer++) {
-            const struct layer_state *state = &set->layer[layer];
+            struct layer_state *state = &set->layer[layer];
             if (state->parameters != AT_OWNERS) {
                 fault(r, func, set, layer, "ends with parameters that were not released");
             } else if (state->planned && set->trained && state->gradients != AT_OWNER) {
                 fault(r, func, set, layer, "ends with gradients that did not reach their owners");
             }
+            *state = (struct layer_state){0};
         }
     }
+}
+
+static void run_step(struct run *r, int iterations) {
+    const MlirOperation backward = hec_find_symbol(r->module, HEC_STR("backward"));
+    for (int i = 0; i < iterations && !r->walk.stop; i++) {
+        if (i) end_iteration(r);
+        r->first = i == 0, r->last = i + 1 == iterations;
+        r->backward = false;
+        hec_walk_func(&r->walk, r->module, "forward");
+        r->backward = true;
+        hec_walk_func(&r->walk, r->module, "backward");
+    }
+    if (hec_op_is(backward, HEC_OP_FUNC)) check_end(r, backward);
 }
 
 // Where all are frozen no gradient is computed.
@@ -301,11 +359,8 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     struct run r = {.module = module, .walk = {.waves = WAVES, .op = run_op}};
     r.walk.domain = &r;
     find_sets(&r);
-    hec_walk_func(&r.walk, module, "forward");
-    r.backward = true;
-    hec_walk_func(&r.walk, module, "backward");
-    const MlirOperation backward = hec_find_symbol(module, HEC_STR("backward"));
-    if (hec_op_is(backward, HEC_OP_FUNC)) check_end(&r, backward);
+    run_step(&r, 1);
+    if (r.of_step) run_step(&r, ITERATIONS);
     const bool sound = !r.walk.stop;
     hec_walk_free(&r.walk);
     hec_map_free(&r.values);

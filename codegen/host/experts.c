@@ -14,17 +14,25 @@ static const char *key_text(struct hec_emitter *e, MlirOperation op) {
     return HEC_TEXT(e, "m->fssdp, %d, %s", hec_set_index(e, hec_any_set(op)), layer ? layer : "0");
 }
 
+static const char begins[] = "if (hrt_experts_step_begins(m->fssdp)) ";
+static const char ends[] = "if (hrt_experts_step_ends(m->fssdp)) ";
+
+// The condition of an operation that is done once in a step.
+static const char *once(MlirOperation op, const char *condition) {
+    return hec_is_of_step(op) ? condition : "";
+}
+
 void hec_emit_plan(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hrt_experts_plan(%s);", key_text(e, op));
+    hec_statement(e, "%shrt_experts_plan(%s);", once(op, begins), key_text(e, op));
 }
 
 void hec_emit_materialize(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hrt_experts_materialize(%s, %s);", key_text(e, op),
+    hec_statement(e, "%shrt_experts_materialize(%s, %s);", once(op, begins), key_text(e, op),
                   hec_any_rematerialize(op) ? "true" : "false");
 }
 
 void hec_emit_prefetch(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hrt_experts_prefetch(%s);", key_text(e, op));
+    hec_statement(e, "%shrt_experts_prefetch(%s);", once(op, begins), key_text(e, op));
 }
 
 void hec_emit_calibrate(struct hec_emitter *e, MlirOperation op) {
@@ -36,11 +44,11 @@ void hec_emit_await(struct hec_emitter *e, MlirOperation op) {
 }
 
 void hec_emit_reduce(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hrt_experts_reduce(%s);", key_text(e, op));
+    hec_statement(e, "%shrt_experts_reduce(%s);", once(op, ends), key_text(e, op));
 }
 
 void hec_emit_release(struct hec_emitter *e, MlirOperation op) {
     const bool gradients = mlirStringRefEqual(hec_any_what(op), HEC_STR("gradients"));
-    hec_statement(e, "hrt_experts_release_%s(%s);", gradients ? "grads" : "params",
-                  key_text(e, op));
+    hec_statement(e, "%shrt_experts_release_%s(%s);", once(op, ends),
+                  gradients ? "grads" : "params", key_text(e, op));
 }

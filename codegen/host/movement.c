@@ -94,7 +94,7 @@ void hec_emit_movement(struct hec_emitter *e, struct hec_writer *out) {
     }
     static const char *const rows[][3] = {
         {"overlap", "slots", NULL},
-        {"window", "reshard_every", NULL},
+        {"window", "reshard_every", "iterations"},
         {"gather_hidden_first", "gather_hidden", NULL},
         {"reduce_hidden_first", "reduce_hidden", NULL},
         {"row_compute", "row_send", "row_cross"},
@@ -106,6 +106,9 @@ void hec_emit_movement(struct hec_emitter *e, struct hec_writer *out) {
     hec_line(out, ".policy = \"%s\", .even = %s,", text(e, "policy"), flag(e, "even"));
     hec_line(out, ".calibrate = %s, .rematerialize = %s,", calibrate_constant(e),
              flag(e, "rematerialize"));
+    hec_line(out, ".lifetime = %s,",
+             strcmp(text(e, "lifetime"), "step") == 0 ? "HPL_LIFETIME_STEP"
+                                                      : "HPL_LIFETIME_ITERATION");
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         const char *line = "";
         for (int k = 0; k < 3 && rows[r][k]; k++) {

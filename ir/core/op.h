@@ -81,6 +81,9 @@ struct hec_cost hec_op_cost(MlirOperation op);
 // The operand `layer` of `op`, or of a call of its kernel; null where it has none.
 MlirValue hec_layer_of(MlirOperation op);
 
+// Whether an operation that moves experts is done once in a step of several iterations: its `scope` is "step".
+bool hec_is_of_step(MlirOperation op);
+
 // Checks one operation's attributes, then its types, homes and rules. Reports faults of the first of these
 // that finds one. The kinds of what it names must have been checked.
 bool hec_op_verify(MlirOperation op);

@@ -88,6 +88,10 @@ struct hec_cost hec_op_cost(MlirOperation op) {
     return cost;
 }
 
+bool hec_is_of_step(MlirOperation op) {
+    return mlirStringRefEqual(hec_get_string(op, "scope"), HEC_STR("step"));
+}
+
 MlirValue hec_layer_of(MlirOperation op) {
     MlirValue layer;
     int result;

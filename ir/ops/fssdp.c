@@ -24,9 +24,20 @@ static bool verify_key(MlirOperation op) {
 
 // ---- experts
 
+static bool verify_scope(MlirOperation op) {
+    if (!verify_key(op)) return false;
+    if (!hec_any_has_scope(op)) return true;
+    const MlirStringRef scope = hec_any_scope(op);
+    if (mlirStringRefEqual(scope, HEC_STR("iteration")) ||
+        mlirStringRefEqual(scope, HEC_STR("step")))
+        return true;
+    return hec_ir_error(op, "`scope` is \"%.*s\", expected iteration or step", (int)scope.length,
+                        scope.data);
+}
+
 // `ahead`, of a layer that the set may have.
 static bool verify_ahead(MlirOperation op) {
-    if (!verify_key(op)) return false;
+    if (!verify_scope(op)) return false;
     if (!hec_any_has_ahead(op)) return true;
     const int64_t ahead = hec_any_ahead(op), layers = hec_any_layers(set_of(op));
     if (ahead == 0 || (ahead > -layers && ahead < layers)) return true;
@@ -50,12 +61,12 @@ static struct hec_cost cost_nothing(MlirOperation op) {
     return (struct hec_cost){0};
 }
 
-const struct hec_traits hec_traits_plan = {.verify = verify_key, .cost = cost_nothing};
+const struct hec_traits hec_traits_plan = {.verify = verify_scope, .cost = cost_nothing};
 const struct hec_traits hec_traits_materialize = {.verify = verify_ahead, .cost = cost_nothing};
-const struct hec_traits hec_traits_prefetch = {.verify = verify_key, .cost = cost_nothing};
+const struct hec_traits hec_traits_prefetch = {.verify = verify_scope, .cost = cost_nothing};
 const struct hec_traits hec_traits_calibrate = {.verify = verify_key, .cost = cost_nothing};
 const struct hec_traits hec_traits_await = {.verify = verify_key, .cost = cost_nothing};
-const struct hec_traits hec_traits_reduce = {.verify = verify_key, .cost = cost_nothing};
+const struct hec_traits hec_traits_reduce = {.verify = verify_scope, .cost = cost_nothing};
 const struct hec_traits hec_traits_release = {.verify = verify_release, .cost = cost_nothing};
 
 // ---- gradients of what every rank has

@@ -76,27 +76,41 @@ bool hec_calibrate_find(MlirStringRef name, enum hpl_calibrates *calibrate) {
     return false;
 }
 
+static const char *const lifetime_names[] = {"iteration", "step"};
+
+const char *hec_lifetime_name(enum hpl_lifetime lifetime) {
+    return lifetime_names[lifetime];
+}
+
+bool hec_lifetime_find(MlirStringRef name, enum hpl_lifetime *lifetime) {
+    for (int i = HPL_LIFETIME_ITERATION; i <= HPL_LIFETIME_STEP; i++) {
+        *lifetime = (enum hpl_lifetime)i;
+        if (is_text(name, lifetime_names[i])) return true;
+    }
+    return false;
+}
+
+const char *hec_replicas_kept(const struct hpl_movement *movement) {
+    const bool step = movement->lifetime == HPL_LIFETIME_STEP;
+    if (movement->rematerialize)
+        return step ? "re-materialized, gradients kept for a step" : "re-materialized";
+    return step ? "kept for a step" : "kept until backward";
+}
+
 enum { WINDOW_MAX = 4096 }; // As parallel.placement.forecast.iterations: each takes memory.
 
 #define NUMBER(name, least, most)                                                                  \
     { #name, offsetof(struct hpl_movement, name), least, most }
 
 const struct hec_movement_number hec_movement_numbers[HEC_MOVEMENT_NUMBERS] = {
-    NUMBER(overlap, 0, HPL_EXPERTS_MAX),
-    NUMBER(slots, 0, HPL_EXPERTS_MAX),
-    NUMBER(window, 1, WINDOW_MAX),
-    NUMBER(reshard_every, 0, INT64_MAX),
-    NUMBER(gather_hidden_first, 0, INT32_MAX),
-    NUMBER(gather_hidden, 0, INT32_MAX),
-    NUMBER(reduce_hidden_first, 0, INT32_MAX),
-    NUMBER(reduce_hidden, 0, INT32_MAX),
-    NUMBER(row_compute, 0, HPL_PRICE_MAX),
-    NUMBER(row_send, 0, HPL_PRICE_MAX),
-    NUMBER(row_cross, 0, HPL_PRICE_MAX),
-    NUMBER(chunk_send, 0, HPL_PRICE_MAX),
-    NUMBER(chunk_near, 0, HPL_PRICE_MAX),
-    NUMBER(grad_send, 0, HPL_PRICE_MAX),
-    NUMBER(chunk_bytes, 0, HPL_PRICE_MAX),
+    NUMBER(overlap, 0, HPL_EXPERTS_MAX),    NUMBER(slots, 0, HPL_EXPERTS_MAX),
+    NUMBER(iterations, 1, INT32_MAX),       NUMBER(window, 1, WINDOW_MAX),
+    NUMBER(reshard_every, 0, INT64_MAX),    NUMBER(gather_hidden_first, 0, INT32_MAX),
+    NUMBER(gather_hidden, 0, INT32_MAX),    NUMBER(reduce_hidden_first, 0, INT32_MAX),
+    NUMBER(reduce_hidden, 0, INT32_MAX),    NUMBER(row_compute, 0, HPL_PRICE_MAX),
+    NUMBER(row_send, 0, HPL_PRICE_MAX),     NUMBER(row_cross, 0, HPL_PRICE_MAX),
+    NUMBER(chunk_send, 0, HPL_PRICE_MAX),   NUMBER(chunk_near, 0, HPL_PRICE_MAX),
+    NUMBER(grad_send, 0, HPL_PRICE_MAX),    NUMBER(chunk_bytes, 0, HPL_PRICE_MAX),
     NUMBER(window_bytes, 0, HPL_PRICE_MAX),
 };
 
@@ -138,7 +152,8 @@ bool hec_movement_read(MlirOperation module, struct hpl_movement *movement) {
     const MlirStringRef policy = text_of(all, "policy");
     if (policy.length == 0 || policy.length >= HPL_POLICY_NAME) return false;
     memcpy(movement->policy, policy.data, policy.length);
-    return hec_calibrate_find(text_of(all, "calibrate"), &movement->calibrate);
+    return hec_calibrate_find(text_of(all, "calibrate"), &movement->calibrate) &&
+           hec_lifetime_find(text_of(all, "lifetime"), &movement->lifetime);
 }
 
 bool hec_movement_check(MlirOperation module) {
@@ -164,7 +179,7 @@ bool hec_movement_check(MlirOperation module) {
 void hec_movement_write(MlirOperation module, const struct hpl_movement *movement) {
     const MlirContext c = mlirOperationGetContext(module);
     struct hpl_movement m = *movement;
-    MlirNamedAttribute entry[HEC_MOVEMENT_NUMBERS + 4];
+    MlirNamedAttribute entry[HEC_MOVEMENT_NUMBERS + 5];
     int count = 0;
     for (int i = 0; i < HEC_MOVEMENT_NUMBERS; i++) {
         entry[count++] = hec_attr_int(c, hec_movement_numbers[i].key, *hec_movement_at(&m, i));
@@ -173,6 +188,7 @@ void hec_movement_write(MlirOperation module, const struct hpl_movement *movemen
     entry[count++] = hec_attr_bool(c, "rematerialize", movement->rematerialize);
     entry[count++] = hec_attr_string(c, "policy", movement->policy);
     entry[count++] = hec_attr_string(c, "calibrate", hec_calibrate_name(movement->calibrate));
+    entry[count++] = hec_attr_string(c, "lifetime", hec_lifetime_name(movement->lifetime));
     hec_module_put_movement(module, mlirDictionaryAttrGet(c, count, entry));
 }
 

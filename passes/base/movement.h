@@ -39,12 +39,18 @@ struct hec_movement_number {
     int64_t least, most;
 };
 
-enum { HEC_MOVEMENT_NUMBERS = 16 };
+enum { HEC_MOVEMENT_NUMBERS = 17 };
 extern const struct hec_movement_number hec_movement_numbers[HEC_MOVEMENT_NUMBERS];
 int64_t *hec_movement_at(struct hpl_movement *movement, int number);
 
 const char *hec_calibrate_name(enum hpl_calibrates calibrate); // "never", "worth", "always"
 bool hec_calibrate_find(MlirStringRef name, enum hpl_calibrates *calibrate);
+
+const char *hec_lifetime_name(enum hpl_lifetime lifetime); // "iteration", "step"
+bool hec_lifetime_find(MlirStringRef name, enum hpl_lifetime *lifetime);
+
+// How long replicas stay, for people: "kept until backward".
+const char *hec_replicas_kept(const struct hpl_movement *movement);
 
 // False when the module has none, or not all of it: then nothing moves.
 bool hec_movement_read(MlirOperation module, struct hpl_movement *movement);

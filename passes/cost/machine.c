@@ -131,3 +131,10 @@ double hec_span_us(const struct hec_machine *machine, MlirBlock block, MlirOpera
     }
     return us;
 }
+
+int64_t hec_step_iterations(MlirOperation module, const struct hec_machine *m) {
+    const int64_t tokens =
+        hec_module_batch(module) * hec_module_positions(module) * m->nodes * m->devices;
+    const double wanted = (double)hec_setting_count(module, HEC_KEY_train_tokens, 0);
+    return wanted >= (double)tokens ? (int64_t)wanted / tokens : 1;
+}

@@ -44,4 +44,7 @@ double hec_op_us(const struct hec_machine *machine, MlirOperation op);
 double hec_span_us(const struct hec_machine *machine, MlirBlock block, MlirOperation from,
                    MlirOperation to);
 
+// Iterations of a step: train.tokens over those of an iteration.
+int64_t hec_step_iterations(MlirOperation module, const struct hec_machine *machine);
+
 #endif

@@ -72,7 +72,7 @@ static int64_t replicas_of(MlirOperation module) {
     if (!hec_moves_experts(module) || !hec_movement_read(module, &m)) return 0;
     const struct hpl_policy *policy = hpl_policy_find(m.policy);
     if (!policy || !hec_costs_of(module, &costs)) return 0;
-    return hec_replica_bytes(&costs, policy, m.slots, m.rematerialize);
+    return hec_replica_bytes(&costs, policy, &m);
 }
 
 static void find_under_way(MlirOperation module, struct hec_memory *m) {

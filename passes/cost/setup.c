@@ -32,6 +32,18 @@ static bool read_policy(MlirOperation module, struct hec_setup *s) {
     return true;
 }
 
+static bool read_lifetime(MlirOperation module, struct hec_setup *s) {
+    struct hpl_movement *m = &s->movement;
+    m->iterations = hec_step_iterations(module, &s->costs.machine);
+    if (hec_setting_is(module, HEC_KEY_parallel_placement_lifetime, "step"))
+        m->lifetime = HPL_LIFETIME_STEP;
+    if (m->lifetime == HPL_LIFETIME_ITERATION || hpl_may_last(s->policy)) return true;
+    return hec_ir_error(module,
+                        "not yet: `parallel.placement.lifetime = step` of `%s`, which plans on the "
+                        "counts of each iteration",
+                        s->policy->name);
+}
+
 // The settings that leave the search no choice.
 static void read_settings(MlirOperation module, struct hec_setup *s) {
     struct hpl_movement *m = &s->movement;
@@ -46,14 +58,16 @@ static void read_settings(MlirOperation module, struct hec_setup *s) {
 // ---- memory
 
 struct hpl_slots hec_slots_of(const struct hec_costs *costs, const struct hec_set_cost *set,
-                              const struct hpl_policy *policy, int64_t slots, bool rematerialize) {
+                              const struct hpl_policy *policy,
+                              const struct hpl_movement *movement) {
     const struct hpl_slots_request request = {
         .policy = policy,
         .experts = set->experts,
         .devices = (int32_t)(costs->machine.nodes * costs->machine.devices),
         .layers = set->layers,
-        .slots = slots,
-        .rematerialize = rematerialize,
+        .slots = movement->slots,
+        .rematerialize = movement->rematerialize,
+        .for_step = movement->lifetime == HPL_LIFETIME_STEP,
         .param_bytes = set->chunk_bytes,
         .grad_bytes = set->grad_bytes,
     };
@@ -61,11 +75,10 @@ struct hpl_slots hec_slots_of(const struct hec_costs *costs, const struct hec_se
 }
 
 int64_t hec_replica_bytes(const struct hec_costs *costs, const struct hpl_policy *policy,
-                          int64_t slots, bool rematerialize) {
+                          const struct hpl_movement *movement) {
     int64_t bytes = 0;
     for (int i = 0; i < costs->count; i++) {
-        const struct hpl_slots taken =
-            hec_slots_of(costs, &costs->set[i], policy, slots, rematerialize);
+        const struct hpl_slots taken = hec_slots_of(costs, &costs->set[i], policy, movement);
         bytes += taken.params + taken.grads + taken.staging;
     }
     return bytes;
@@ -112,7 +125,8 @@ bool hec_setup_read(MlirOperation module, struct hec_arena *arena, struct hec_se
     *s = (struct hec_setup){0};
     if (!hec_has_ranks(module) || hec_setting_is(module, HEC_KEY_parallel_experts, "replicate"))
         return hec_machine_of(module, &s->costs.machine);
-    if (!hec_costs_of(module, &s->costs) || !read_policy(module, s)) return false;
+    if (!hec_costs_of(module, &s->costs) || !read_policy(module, s) || !read_lifetime(module, s))
+        return false;
     read_settings(module, s);
     if (hec_moves_experts(module) && hec_movement_read(module, &said)) {
         s->movement = said;

@@ -44,12 +44,13 @@ struct hec_scene hec_setup_scene(const struct hec_setup *setup, int set);
 // last `iterations` of recorded ones.
 int64_t hec_setup_begin(const struct hec_setup *setup, int64_t iterations);
 
-// The memory for replicas of one set on one device (runtime/plan/slots.h).
+// The memory for replicas of one set on one device (runtime/plan/slots.h), by the movement's slots, lifetime and
+// re-materialization.
 struct hpl_slots hec_slots_of(const struct hec_costs *costs, const struct hec_set_cost *set,
-                              const struct hpl_policy *policy, int64_t slots, bool rematerialize);
+                              const struct hpl_policy *policy, const struct hpl_movement *movement);
 
 // The bytes of replicas on one device, all sets together.
 int64_t hec_replica_bytes(const struct hec_costs *costs, const struct hpl_policy *policy,
-                          int64_t slots, bool rematerialize);
+                          const struct hpl_movement *movement);
 
 #endif

@@ -80,7 +80,7 @@ struct hec_speed hec_speed_of(MlirOperation module, const struct hec_machine *m,
     const double devices = (double)(m->nodes * m->devices);
     struct hec_speed s = {
         .us = us,
-        .tokens = devices * (double)(hec_script_iterations(module, m) * hec_module_batch(module) *
+        .tokens = devices * (double)(hec_step_iterations(module, m) * hec_module_batch(module) *
                                      hec_module_positions(module)),
         .steps = (double)hec_setting_count(module, HEC_KEY_train_steps, 0),
     };

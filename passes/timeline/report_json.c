@@ -73,11 +73,13 @@ static json_t *memory_json(const struct hec_memory *m) {
 static int64_t authors_replicas(const struct hec_setup *s) {
     const struct hec_costs *c = &s->costs;
     const struct hpl_movement *m = &s->movement;
+    struct hpl_movement next = *m;
     int64_t bytes = 0;
+    next.rematerialize = true;
     if (s->policy->collective != HPL_COLLECTIVE_EXCHANGE) {
-        bytes = hec_replica_bytes(c, s->policy, m->slots, m->rematerialize);
+        bytes = hec_replica_bytes(c, s->policy, m);
         for (int i = 0; i < c->count && hpl_gathers_all(s->policy); i++)
-            bytes += hec_slots_of(c, &c->set[i], s->policy, m->slots, true).params;
+            bytes += hec_slots_of(c, &c->set[i], s->policy, &next).params;
     } else if (s->policy->replicas != HPL_REPLICAS_NONE) {
         for (int i = 0; i < c->count; i++)
             bytes += m->slots * c->set[i].layers * c->set[i].owner_bytes;
@@ -117,8 +119,9 @@ static void set_memory(json_t *all, MlirOperation module, const struct hec_setup
 static json_t *movement_json(const struct hpl_movement *movement) {
     struct hpl_movement m = *movement;
     json_t *all =
-        json_pack("{s:s, s:b, s:b, s:s}", "policy", m.policy, "even", (int)m.even, "rematerialize",
-                  (int)m.rematerialize, "calibrate", hec_calibrate_name(m.calibrate));
+        json_pack("{s:s, s:b, s:b, s:s, s:s}", "policy", m.policy, "even", (int)m.even,
+                  "rematerialize", (int)m.rematerialize, "calibrate",
+                  hec_calibrate_name(m.calibrate), "lifetime", hec_lifetime_name(m.lifetime));
     for (int k = 0; k < HEC_MOVEMENT_NUMBERS; k++)
         json_object_set_new(all, hec_movement_numbers[k].key,
                             json_integer((json_int_t)*hec_movement_at(&m, k)));

@@ -94,6 +94,8 @@ static struct hec_action *append_of(struct writer *w, enum hec_act act, MlirOper
     struct hec_action *a = append(w, act);
     a->set = find_set(w, hec_any_set(op));
     a->layer = (int32_t)layer_of(w, op);
+    a->last = hec_is_of_step(op) && (act == HEC_ACT_REDUCE || act == HEC_ACT_RELEASE);
+    a->first = hec_is_of_step(op) && !a->last;
     return a;
 }
 
@@ -342,7 +344,7 @@ static bool has_no_set(const struct hec_action *a) {
     case HEC_ACT_UNIT_AWAIT:
         return true;
     default:
-        return a->last;
+        return a->act >= HEC_ACT_SUMS;
     }
 }
 
@@ -353,13 +355,6 @@ static bool check_sets(const struct writer *w) {
         return hec_ir_error(w->module, "moves experts of a set that it does not have");
     }
     return true;
-}
-
-int64_t hec_script_iterations(MlirOperation module, const struct hec_machine *m) {
-    const int64_t tokens =
-        hec_module_batch(module) * hec_module_positions(module) * m->nodes * m->devices;
-    const double wanted = (double)hec_setting_count(module, HEC_KEY_train_tokens, 0);
-    return wanted >= (double)tokens ? (int64_t)wanted / tokens : 1;
 }
 
 // Layers of experts that are not left out.
@@ -377,7 +372,7 @@ bool hec_script_of(MlirOperation module, const struct hec_costs *costs, int64_t 
     struct writer w = {
         .module = module, .costs = costs, .arena = arena, .script = script, .most = layers};
     *script = (struct hec_script){
-        .iterations = hec_script_iterations(module, &costs->machine),
+        .iterations = hec_step_iterations(module, &costs->machine),
         .states = hec_shares_states(module),
         .shard = hec_shards_dense(module),
     };

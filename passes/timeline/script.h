@@ -41,7 +41,7 @@ struct hec_action {
     int32_t layer; // 0 where the set has no layers.
     bool back;     // In backward.
     bool again;
-    bool last; // In the last iteration of a step alone.
+    bool first, last; // In the first, or last, iteration of a step alone.
     int end;   // For an action done once for each wave: its end.
     int unit;  // For HEC_ACT_UNIT and HEC_ACT_UNIT_AWAIT: which gather of the iteration.
     double us;
@@ -64,9 +64,6 @@ struct hec_script {
 
 // AdamW of parameters that take so many bytes.
 double hec_optimizer_us(const struct hec_machine *machine, double bytes);
-
-// Iterations of a step: train.tokens over those of an iteration.
-int64_t hec_script_iterations(MlirOperation module, const struct hec_machine *machine);
 
 // The module has been placed. Each loop over layers takes `layers` steps at most, 0: all. Memory is of `arena`.
 // False after a report.

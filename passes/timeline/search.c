@@ -36,8 +36,9 @@ void hec_search_settings(MlirOperation module, struct hec_search *s) {
     s->slot_bytes = hec_setting_bytes(module, HEC_KEY_parallel_placement_memory);
     s->fixed_slots &= s->slot_bytes == 0;
     s->uses_overlap = s->setup.policy->calibrates; // The planner's own two policies.
-    s->uses_slots = hec_replica_bytes(&s->setup.costs, s->setup.policy, 1, true) !=
-                    hec_replica_bytes(&s->setup.costs, s->setup.policy, 2, true);
+    const struct hpl_movement one = {.slots = 1}, two = {.slots = 2};
+    s->uses_slots = hec_replica_bytes(&s->setup.costs, s->setup.policy, &one) !=
+                    hec_replica_bytes(&s->setup.costs, s->setup.policy, &two);
 }
 
 // ---- owners
@@ -96,7 +97,7 @@ static bool choose_owners(MlirOperation module, struct hec_search *s, struct hec
 
 // ---- simulation
 
-// The program of candidates that re-materialize, or of those that do not.
+// The program of candidates whose replicas live as long.
 struct variant {
     MlirOperation module;
     struct hec_setup setup; // Its costs; the rest is the search's.
@@ -110,7 +111,7 @@ struct searching {
     struct hec_arena *arena;
     MlirOperation module;
     const struct hec_pass_options *options;
-    struct variant variant[2];
+    struct variant variant[2][2]; // By lifetime, and whether they re-materialize.
 };
 
 // Without place-buffers nobody knows, and nothing decides.
@@ -121,11 +122,12 @@ static int64_t room_beside(const struct variant *v) {
 }
 
 // The passes behind shard go over a copy of the module.
-static struct variant *variant_of(struct searching *g, bool rematerialize) {
-    struct variant *v = &g->variant[rematerialize];
+static struct variant *variant_of(struct searching *g, const struct hpl_movement *of) {
+    struct variant *v = &g->variant[of->lifetime][of->rematerialize];
     if (v->module.ptr) return v;
     struct hpl_movement movement = g->search->setup.movement;
-    movement.rematerialize = rematerialize;
+    movement.rematerialize = of->rematerialize;
+    movement.lifetime = of->lifetime;
     movement.calibrate = HPL_CALIBRATES_WORTH; // Costs nothing where nothing is calibrated.
     v->module = mlirOperationClone(g->module);
     hec_movement_write(v->module, &movement);
@@ -170,7 +172,7 @@ static void simulate_one(void *context, int number) {
 
 static bool is_same(const struct hpl_movement *a, const struct hpl_movement *b) {
     return a->overlap == b->overlap && a->slots == b->slots && a->calibrate == b->calibrate &&
-           a->rematerialize == b->rematerialize;
+           a->rematerialize == b->rematerialize && a->lifetime == b->lifetime;
 }
 
 static bool is_known(const struct hec_search *s, const struct hpl_movement *choice) {
@@ -183,18 +185,18 @@ static void add(struct hec_search *s, const struct compared *of) {
     const struct hpl_movement *m = &of->movement;
     struct hec_candidate *c = &s->candidate[s->count++];
     *c = (struct hec_candidate){.movement = *m, .us = of->us};
-    c->replica_bytes =
-        hec_replica_bytes(&s->setup.costs, s->setup.policy, m->slots, m->rematerialize);
+    c->replica_bytes = hec_replica_bytes(&s->setup.costs, s->setup.policy, m);
     const int64_t room = of->variant->room;
     c->fits = room < 0 || c->replica_bytes <= room; // Less than nothing decides nothing.
 }
 
 // Re-materialization that is open (-1) is for replicas that do not fit: it costs time.
-static bool rematerializes_at(struct searching *g, int64_t slots, int rematerialize) {
+static bool rematerializes_at(struct searching *g, struct hpl_movement kept, int rematerialize) {
     const struct hec_search *s = g->search;
     if (rematerialize >= 0) return rematerialize;
-    const int64_t room = variant_of(g, false)->room;
-    return room >= 0 && hec_replica_bytes(&s->setup.costs, s->setup.policy, slots, false) > room;
+    kept.rematerialize = false;
+    const int64_t room = variant_of(g, &kept)->room;
+    return room >= 0 && hec_replica_bytes(&s->setup.costs, s->setup.policy, &kept) > room;
 }
 
 // Adds the choices that are not known yet, in their order, as far as there is room; those that the planner
@@ -207,11 +209,11 @@ static bool consider(struct searching *g, const struct hpl_movement *choice, int
     int wanted = 0;
     for (int i = 0; i < count && s->count + wanted < s->most; i++) {
         struct compared c = {.movement = choice[i]};
-        c.movement.rematerialize = rematerializes_at(g, choice[i].slots, rematerialize);
+        c.movement.rematerialize = rematerializes_at(g, choice[i], rematerialize);
         bool known = is_known(s, &c.movement);
         for (int k = 0; k < wanted; k++) known |= is_same(&compared[k].movement, &c.movement);
         if (known) continue;
-        c.variant = variant_of(g, c.movement.rematerialize);
+        c.variant = variant_of(g, &c.movement);
         if (!c.variant->sound) return false;
         compared[wanted++] = c;
     }
@@ -411,8 +413,9 @@ bool hec_search(MlirOperation module, const struct hec_pass_options *options,
     c.slots = hec_setting_count(module, HEC_KEY_parallel_placement_memory, 0);
     s->most = most_candidates(s);
     const bool found = find_candidates(&g, c, rematerializes(module, s));
-    for (int k = 0; k < 2; k++) {
-        if (g.variant[k].module.ptr) mlirOperationDestroy(g.variant[k].module);
+    for (int k = 0; k < 4; k++) {
+        struct variant *v = &g.variant[k / 2][k % 2];
+        if (v->module.ptr) mlirOperationDestroy(v->module);
     }
     if (!found) return false;
     if (s->count == 0)

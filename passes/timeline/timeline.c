@@ -280,8 +280,9 @@ static void go_on(struct run *r, int32_t device) {
     const double now = d->now;
     while (!d->ended && d->waits < 0 && d->now == now && !r->failed) {
         const struct hec_action *a = &r->script->action[d->at];
+        const bool first = d->iteration % r->script->iterations == 0;
         const bool last = (d->iteration + 1) % r->script->iterations == 0;
-        if (!a->last || last) act(r, device, a);
+        if ((!a->first || first) && (!a->last || last)) act(r, device, a);
         d->at++;
         if (d->at >= r->script->count && d->waits < 0) end_iteration(r, d);
     }
@@ -349,8 +350,7 @@ static void take_set(struct run *r, int i) {
     const struct hpl_movement *movement = r->request->movement;
     const struct hec_set_cost *c = &s->costs.set[i];
     struct hec_mover *m = &r->mover[i];
-    const int32_t segments =
-        hec_slots_of(&s->costs, c, r->policy, movement->slots, movement->rematerialize).segments;
+    const int32_t segments = hec_slots_of(&s->costs, c, r->policy, movement).segments;
     *m = (struct hec_mover){
         .lanes = r->lanes,
         .cost = c,

@@ -73,8 +73,11 @@ static void print_movement(const struct hpl_movement *m) {
         printf(": at most %" PRId64 " replicas of a rank and layer, %" PRId64
                " chunks into a node%s",
                m->slots, m->overlap, calibrated[m->calibrate]);
-    printf("\n                 replicas are %s",
-           m->rematerialize ? "gathered again for backward" : "kept until backward");
+    printf("\n                 replicas are %s", m->rematerialize ? "gathered again for backward"
+                                                 : m->lifetime == HPL_LIFETIME_STEP
+                                                     ? "kept for a step"
+                                                     : "kept until backward");
+    if (m->lifetime == HPL_LIFETIME_STEP) printf("; their gradients leave once a step");
     if (m->reshard_every)
         printf("; owners may change every %" PRId64 " iterations", m->reshard_every);
     printf("\n");

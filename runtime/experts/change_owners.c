@@ -185,7 +185,7 @@ static void forget_plans(struct hrt_fssdp *fssdp, int index) {
         fssdp->set[index].layer[at].is_ahead = false;
 }
 
-int64_t hrt_experts_fssdp_end_step(struct hrt_fssdp *fssdp) {
+static int64_t change_owners(struct hrt_fssdp *fssdp) {
     const int64_t every = fssdp->movement->reshard_every;
     int64_t moved = 0;
     if (every == 0 || fssdp->iterations < every) return 0;
@@ -198,5 +198,12 @@ int64_t hrt_experts_fssdp_end_step(struct hrt_fssdp *fssdp) {
         moved += move_set(fssdp, i, fssdp->next_owner);
         forget_plans(fssdp, i);
     }
+    return moved;
+}
+
+int64_t hrt_experts_fssdp_end_step(struct hrt_fssdp *fssdp) {
+    const int64_t moved = change_owners(fssdp);
+    // A device computes the optimizer meanwhile; in the next step's first layer it would wait for the plans of all.
+    if (fssdp->movement->lifetime == HPL_LIFETIME_STEP) hrt_experts_plan_ahead(fssdp);
     return moved;
 }

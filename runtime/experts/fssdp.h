@@ -36,6 +36,13 @@
 
 struct hrt_fssdp;
 
+// Whether this iteration is the first, or the last, of its step. Where replicas live for a step (hpl_movement.lifetime)
+// emitted code makes the calls that plan and materialize in the first iteration alone, those that reduce and release in
+// the last; calibration and awaits are for each. With re-materialization parameters come and go in each, too. The
+// gradient of a replica is then the sum over iterations, in their order.
+bool hrt_experts_step_begins(const struct hrt_fssdp *fssdp);
+bool hrt_experts_step_ends(const struct hrt_fssdp *fssdp);
+
 // Makes the layer's plan: from the forecast, or with policies that want them from the counts of the
 // layer's last route. Until then, before the first iteration, owners hold their experts alone unless
 // the program has a forecast.

@@ -50,6 +50,7 @@ static struct hpl_slots slots_of(const struct hrt_program *program, const struct
         .owned = most_owned(program, set),
         .slots = program->movement->slots,
         .rematerialize = program->movement->rematerialize,
+        .for_step = program->movement->lifetime == HPL_LIFETIME_STEP,
         .param_bytes =
             set->chunk_rounded ? rounded + element * plain_elements(program, index) : bytes,
         .grad_bytes = bytes,

@@ -46,8 +46,9 @@ struct hrt_moved_layer {
 struct hrt_moved_layer hrt_experts_fssdp_moved_layer(struct hrt_fssdp *fssdp, int set,
                                                      int64_t layer);
 
-// Begins an iteration, forward and backward, or with `training` false a forward alone, of an evaluation
-// or for a sample: it uses a plan and changes nothing that lasts.
-void hrt_experts_fssdp_begin(struct hrt_fssdp *fssdp, bool training);
+// Begins iteration `iteration` of a step's `iterations`, forward and backward, or with `training` false a forward
+// alone, of an evaluation or for a sample, which is a step of its own: it uses a plan and changes nothing that lasts.
+void hrt_experts_fssdp_begin(struct hrt_fssdp *fssdp, bool training, int64_t iteration,
+                             int64_t iterations);
 
 #endif

@@ -90,9 +90,9 @@ struct hrt_fssdp {
     struct hrt_comm *comm;
     struct hpl_topology topology;
     int32_t *node_first, *speed;
-    struct hrt_moving_set *set; // [program->sets]
-    bool training;
-    int64_t iterations; // Iterations of training since owners last changed.
+    struct hrt_moving_set *set;       // [program->sets]
+    bool training, is_first, is_last; // The last two: in its step.
+    int64_t iterations;               // Iterations of training since owners last changed.
     struct hrt_agreement agreement;
     struct hrt_moved moved;
 
@@ -106,6 +106,9 @@ struct hrt_fssdp {
 
 // chunk.c: the owners of a layer.
 const int32_t *hrt_experts_layer_owners(const struct hrt_fssdp *fssdp, int set, int64_t layer);
+
+// plan_layer.c: plans all layers for their next iteration whose forecast is complete and has not been planned with.
+void hrt_experts_plan_ahead(struct hrt_fssdp *fssdp);
 
 // Ends the job when the planner refused, which only our own fault can make it do.
 void hrt_experts_planned(const struct hrt_fssdp *fssdp, int set, int64_t layer,

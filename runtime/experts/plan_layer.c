@@ -83,10 +83,9 @@ static void remember(struct hrt_fssdp *fssdp, int set, int64_t at) {
     layer->is_ahead = false;
 }
 
-// Plans all layers whose forecast is complete, and has not been planned with: in the steady state that is
-// the layer before, for its next iteration. So the ranks' plans are compared, with the next counts, long
-// before they are needed.
-static void plan_ahead(struct hrt_fssdp *fssdp) {
+// In the steady state that is the layer before, for its next iteration. So the ranks' plans are compared, with the
+// next counts, long before they are needed.
+void hrt_experts_plan_ahead(struct hrt_fssdp *fssdp) {
     for (int set = 0; set < fssdp->program->sets; set++) {
         struct hrt_moving_set *moving = &fssdp->set[set];
         for (int64_t at = 0; at < moving->set->layers; at++) {
@@ -115,7 +114,7 @@ static void place(struct hrt_fssdp *fssdp, int set, int64_t at) {
         hrt_experts_decide_plan(fssdp, set, at, &layer->placed);
         return;
     }
-    plan_ahead(fssdp);
+    hrt_experts_plan_ahead(fssdp);
     if (layer->told == hrt_experts_compared(experts)) hrt_experts_agree_now(fssdp);
     hrt_experts_planned(fssdp, set, at, hpl_plan_copy(&layer->placed, &layer->ahead));
 }

@@ -124,8 +124,19 @@ struct hrt_moved_layer hrt_experts_fssdp_moved_layer(struct hrt_fssdp *fssdp, in
     return moved;
 }
 
-void hrt_experts_fssdp_begin(struct hrt_fssdp *fssdp, bool training) {
+bool hrt_experts_step_begins(const struct hrt_fssdp *fssdp) {
+    return fssdp->is_first;
+}
+
+bool hrt_experts_step_ends(const struct hrt_fssdp *fssdp) {
+    return fssdp->is_last;
+}
+
+void hrt_experts_fssdp_begin(struct hrt_fssdp *fssdp, bool training, int64_t iteration,
+                             int64_t iterations) {
     hrt_experts_moves_finish(fssdp);
+    fssdp->is_first = iteration == 0;
+    fssdp->is_last = iteration + 1 == iterations;
     fssdp->training = training;
     if (training) fssdp->iterations++;
 }

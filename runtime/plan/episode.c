@@ -61,12 +61,13 @@ bool hpl_episode_calibrates(const struct hpl_episode *e) {
     return e->policy->calibrates && e->calibrates != HPL_CALIBRATES_NEVER;
 }
 
-// The terms for the first layer, or for another.
+// The terms for the first layer, or for another. A transfer for a step serves all of its iterations.
 static struct hpl_problem terms_of(const struct hpl_episode *e, const struct hpl_movement *m,
                                    const struct hpl_sizes *s, bool other) {
     // A chunk takes whole cache lines.
-    const int64_t params = (s->param_bytes + 63) / 64 * 64;
-    const int64_t grads = (s->grad_bytes + 63) / 64 * 64;
+    const int64_t serves = m->lifetime == HPL_LIFETIME_STEP ? hpl_max(m->iterations, 1) : 1;
+    const int64_t params = (s->param_bytes + 63) / 64 * 64 / serves;
+    const int64_t grads = (s->grad_bytes + 63) / 64 * 64 / serves;
     const int64_t gather = other ? m->gather_hidden : m->gather_hidden_first;
     const int64_t reduce = other ? m->reduce_hidden : m->reduce_hidden_first;
     return (struct hpl_problem){

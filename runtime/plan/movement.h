@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 enum { HPL_POLICY_NAME = 16 };
+enum hpl_lifetime { HPL_LIFETIME_ITERATION, HPL_LIFETIME_STEP };
 enum hpl_calibrates { HPL_CALIBRATES_NEVER, HPL_CALIBRATES_WORTH, HPL_CALIBRATES_ALWAYS };
 
 // For all sets, the same on every rank.
@@ -17,8 +18,13 @@ struct hpl_movement {
     int64_t slots;                 // m: replicas of a device, per layer.
     enum hpl_calibrates calibrate; // Replicas are added after the gate, where the policy can.
     bool rematerialize;            // Replicas go after forward and are gathered again for backward.
-    int64_t window;                // Iterations that the forecast is the mean of.
-    int64_t reshard_every;         // Iterations between changes of owners; 0: never.
+    // Replicas that live for a step are planned and come in its first iteration, are joined by others in any, and add
+    // their gradients up themselves: the owner gets the sums in the last one.
+    enum hpl_lifetime lifetime;
+    int64_t
+        iterations; // A step has so many, as the compiler expects: so often one transfer may serve.
+    int64_t window; // Iterations that the forecast is the mean of.
+    int64_t reshard_every; // Iterations between changes of owners; 0: never.
     // Chunks entering a node whose parameters, and gradients, computation hides, per layer: of a set's
     // first layer, which has attention alone before it, and of the others.
     int64_t gather_hidden_first, gather_hidden;

@@ -108,6 +108,12 @@ static inline bool hpl_gathers_all(const struct hpl_policy *policy) {
     return policy->collective == HPL_COLLECTIVE_ALL_GATHER;
 }
 
+// Whether replicas of the policy may live for a step of several iterations: its plan does not depend on the counts
+// of each.
+static inline bool hpl_may_last(const struct hpl_policy *policy) {
+    return policy->when != HPL_WHEN_EXACT;
+}
+
 // Makes the policy's plan of a problem that hpl_problem_check accepts. `share` [plan->capacity] is
 // written by policies that split as planned; others leave it alone, and it may be NULL. The same
 // arguments give the same plan. HPL_BAD_ARGUMENT, HPL_NO_ROOM; `plan` is then undefined.

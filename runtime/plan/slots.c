@@ -40,7 +40,7 @@ struct hpl_slots hpl_slots_of(const struct hpl_slots_request *request) {
     struct hpl_slots slots = {
         .replicas = (int32_t)replicas,
         .holders = (int32_t)hpl_min(experts * devices, experts + devices * replicas),
-        .grad_layers = request->layers > 1 ? 2 : 1,
+        .grad_layers = (int32_t)(request->for_step ? request->layers : hpl_min(request->layers, 2)),
         .segments = (int32_t)segments_of(request->grad_bytes),
         .param_stride = divide_up(request->param_bytes, LINE) * LINE,
         .grad_stride = divide_up(request->grad_bytes, LINE) * LINE,

@@ -19,6 +19,7 @@ struct hpl_slots_request {
     int32_t owned;      // Chunks of one layer that a device owns at first, at most; 0: its share.
     int64_t slots;      // m, the budget's.
     bool rematerialize; // Parameters' slots serve all layers; else each layer has its own.
+    bool for_step;      // Replicas live for a step: each layer has slots for gradients of its own.
     int64_t
         param_bytes; // Bytes of a chunk's parameters as replicas hold them, and of its gradient.
     int64_t grad_bytes;

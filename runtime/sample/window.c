@@ -36,7 +36,7 @@ static int64_t compute(struct hrt_window *w) {
     const int64_t first = program->seek ? w->known : 0;
     hrt_params_state_await(state);
     for (int64_t i = w->length; i < program->positions; i++) state->ids[i] = 0;
-    if (state->fssdp) hrt_experts_fssdp_begin(state->fssdp, false);
+    if (state->fssdp) hrt_experts_fssdp_begin(state->fssdp, false, 0, 1);
     if (program->seek) program->seek(state->model, first, w->length - first);
     program->forward(state->model, 1, state->ids + first, state->targets, 0, 0);
     w->known = w->length;

@@ -50,7 +50,7 @@ static double scale_of(const struct check *check) {
 // The loss over all ranks; `training`: a backward follows.
 static double loss_now(struct check *check, bool training) {
     struct hrt_state *state = check->state;
-    if (state->fssdp) hrt_experts_fssdp_begin(state->fssdp, training);
+    if (state->fssdp) hrt_experts_fssdp_begin(state->fssdp, training, 0, 1);
     double loss = hrt_params_state_forward(state, state->program->batch, scale_of(check), 1).loss;
     hrt_train_load_counts_clear(&check->loads);
     hrt_train_load_counts_add(&check->loads, state->arena);

@@ -210,7 +210,7 @@ static bool iterate(struct hrt_trainer *trainer, int64_t step, double *sum,
         set_noise(trainer, true, first);
         set_iteration(state, i + 1);
         hrt_profile_enter(trainer->profile, HRT_PHASE_FORWARD);
-        if (state->fssdp) hrt_experts_fssdp_begin(state->fssdp, true);
+        if (state->fssdp) hrt_experts_fssdp_begin(state->fssdp, true, i, trainer->iterations);
         const struct hrt_losses losses = hrt_train_batch_forward(&trainer->passes, repeats);
         hrt_profile_enter(trainer->profile, HRT_PHASE_OTHER);
         if (flight)
@@ -515,7 +515,7 @@ bool hrt_train_evaluate(struct hrt_state *state, const struct hrt_data *data, in
         if (state->experts)
             hrt_experts_tokens(state->experts, program->batch * program->positions,
                                all * program->positions);
-        if (state->fssdp) hrt_experts_fssdp_begin(state->fssdp, false);
+        if (state->fssdp) hrt_experts_fssdp_begin(state->fssdp, false, 0, 1);
         const struct hrt_losses losses = hrt_params_state_forward(state, batch, scale, 0);
         sum[0] += losses.cross_entropy;
         for (int i = 0; i < program->losses; i++) sum[1 + i] += losses.named[i];

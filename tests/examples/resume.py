@@ -85,6 +85,7 @@ SETTINGS = {
     "parallel.bucket": "c 4KiB", "parallel.dense": "c states", "parallel.experts": "c ep", "parallel.logits": "via LOGITS",
     "parallel.microbatch": "c 2", "parallel.placement.calibrate": "c true", "parallel.placement.dispatch": "c even",
     "parallel.placement.forecast": "c window(3)", "parallel.placement.forecast.iterations": "c 3",
+    "parallel.placement.lifetime": "c step",
     "parallel.placement.memory": "c 1", "parallel.placement.overlap": "c 1", "parallel.placement.rematerialize": "c true",
     "parallel.placement.reshard": "c never", "parallel.placement.reshard.iterations": "c 3",
     "parallel.recompute": "c all", "parallel.rows_max": "c 64", "parallel.states": "c host",

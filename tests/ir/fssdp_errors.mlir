@@ -42,6 +42,8 @@ module {
     %e0, %e1, %e2 = "fssdp.dispatch"(%z, %w, %n, %n) {set = @s} : (!z, !w, index, index) -> (!r, !g, !f)
     // CHECK: :[[@LINE+1]]:5: error: 'fssdp.give_back': rows is tensor<2x4x6xf32, ["batch", "T", "D"]>, expected rows first
     "fssdp.give_back"(%x, %n, %n) {set = @s} : (!x, index, index) -> ()
+    // CHECK: :[[@LINE+1]]:5: error: 'fssdp.reduce': `scope` is "epoch", expected iteration or step
+    "fssdp.reduce"(%n) {set = @s, scope = "epoch"} : (index) -> ()
     // CHECK: :[[@LINE+1]]:10: error: 'fssdp.collect': y
     %y = "fssdp.collect"(%n) {set = @s} : (index) -> !i
     // CHECK: :[[@LINE+1]]:11: error: 'fssdp.dispatch_grad': first is tensor<5xi32, ["first"]>

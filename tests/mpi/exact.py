@@ -35,7 +35,9 @@ import cover
 import records
 
 HERE = pathlib.Path(__file__).resolve().parent
-POLICIES = re.findall(r"^HPL_POLICY\((\w+)", (HERE.parents[1] / "runtime/plan/policies.def").read_text(), re.MULTILINE)
+WHEN = dict(re.findall(r"^HPL_POLICY\((\w+), (\w+)", (HERE.parents[1] / "runtime/plan/policies.def").read_text(),
+                       re.MULTILINE))
+POLICIES = list(WHEN)
 SEQUENCES = 16  # Over all ranks, of a step's iteration; with several microbatches, of that many.
 POSITIONS = 16
 CAPTURED = (0, 1, 3, 7)
@@ -66,11 +68,12 @@ DIMENSIONS = {
     "dispatch": ["quota", "even"],
     "calibrate": ["false", "true"],
     "rematerialize": ["false", "true"],
+    "lifetime": ["iteration", "step"],
     "reshard": ["never", "every(5)"],
 }
 # The dimensions that one rank's program depends on.
 OF_ONE = ("accumulation", "capacity", "balance", "weight_on", "group", "precision")
-OF_MOVEMENT = ("dispatch", "calibrate", "rematerialize", "reshard")
+OF_MOVEMENT = ("dispatch", "calibrate", "rematerialize", "lifetime", "reshard")
 # The dimensions that programs of one rank have not.
 OF_RANKS = ("experts", "nodes", "dense", "bucket", "waves", *OF_MOVEMENT)
 # The dimensions of the product; the others take turns.
@@ -94,6 +97,8 @@ def valid(case):
         return False  # Another iteration is another group.
     if case["group"] != "iteration" and sequences % case["group"]:
         return False
+    if WHEN.get(case["experts"]) == "EXACT" and case["lifetime"] == "step":
+        return False  # It plans in every iteration.
     stays = case["experts"] in STAY
     return not stays or all(case[name] == DIMENSIONS[name][0] for name in OF_MOVEMENT)
 

@@ -1,6 +1,7 @@
 #!/bin/sh
-# spoil_movement.sh FILE KEPT: spoils the movement of FILE's experts, one way after the other; each time
-# verify-movement must refuse it and give the reason. FILE re-materializes, KEPT does not.
+# spoil_movement.sh FILE KEPT STEP: spoils the movement of FILE's experts, one way after the other; each time
+# verify-movement must refuse it and give the reason. FILE re-materializes, KEPT does not, and the
+# replicas of STEP live for a step.
 set -u
 file=$1
 failed=0
@@ -51,6 +52,19 @@ expect 'prefetches what was planned' 's/"fssdp.prefetch"(%[a-z0-9]*)/"fssdp.pref
 expect 'starts while every slot is taken' 's/slot_layers = 3/slot_layers = 1/'
 expect 'awaits what was not started' '/fssdp.prefetch/d;/fssdp.materialize.*rematerialize = false/d;/fssdp.calibrate/d'
 expect 'plans twice in one iteration' 's/"fssdp.plan"(%[a-z0-9]*)/"fssdp.plan"(%c0)/'
+
+rm -f "$file.spoilt" "$file.answer"
+file=$3
+expect 'adds to gradients behind their reduce' '/fssdp.reduce/s/scope = "step", //'
+expect 'releases gradients that are not being reduced' '/what = "gradients"/s/scope = "step", //'
+expect 'is not between the exchange of counts and the await' '/what = "parameters"/s/scope = "step", //'
+expect 'awaits what was not started' '/what = "parameters"/s/scope = "step", //;/fssdp.calibrate/d'
+expect 'ends with parameters that were not released' '/what = "parameters"/d'
+expect 'starts what was started and not released' '/fssdp.materialize/s/scope = "step", //'
+expect 'plans while replicas of the plan before are here' '/fssdp.plan/s/scope = "step", //;/fssdp.prefetch/d'
+expect 'gradients while other layers' 's/grad_layers = 3/grad_layers = 2/'
+expect 'ends with gradients that did not reach their owners' '/fssdp.reduce/d;/what = "gradients"/d'
+expect 'reads experts before their await' '/fssdp.await/d'
 
 rm -f "$file.spoilt" "$file.answer"
 exit $failed

@@ -75,6 +75,10 @@ static void bytes_follow_from_slots(void **state) {
     assert_int_equal(slots.grad_layers, 2);
     assert_int_equal(slots.grads, 2 * 4 * 9437184);
     assert_int_equal(slots.staging, HPL_STAGED * (9437184 / 36));
+    request.for_step = true; // Every layer's gradients stay.
+    assert_int_equal(hpl_slots_of(&request).grads, 12 * 4 * 9437184);
+    assert_int_equal(hpl_slots_of(&request).params, 12 * 4 * 4718592);
+    request.for_step = false;
     request.rematerialize = true;
     assert_int_equal(hpl_slots_of(&request).params, 4 * 4718592);
     request.layers = 1; // Nothing travels while another layer's gradients are added to.

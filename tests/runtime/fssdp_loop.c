@@ -48,7 +48,7 @@ static void iterate(struct moving *m) {
     struct hrt_fssdp *fssdp = m->state.fssdp;
     struct hrt_experts *experts = m->state.experts;
     run.iteration++;
-    hrt_experts_fssdp_begin(fssdp, true);
+    hrt_experts_fssdp_begin(fssdp, true, 0, 1);
     for (int64_t layer = 0; layer < run.layers; layer++) {
         hrt_experts_plan(fssdp, 0, layer);
         moves(layer);

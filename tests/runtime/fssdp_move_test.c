@@ -236,7 +236,7 @@ static void run(struct shape shape) {
             draw_plan(&m, layer, &sequence, shape.density);
         fill_owned(&m, step);
         if (shape.rounded) fill_rounded(&m, step);
-        hrt_experts_fssdp_begin(m.state.fssdp, true);
+        hrt_experts_fssdp_begin(m.state.fssdp, true, 0, 1);
         for (int64_t layer = 0; layer < LAYERS; layer++) forward(&m, layer, step);
         if (shape.rematerialize) hrt_experts_materialize(m.state.fssdp, 0, LAYERS - 1, true);
         for (int64_t layer = LAYERS - 1; layer >= 0; layer--) backward(&m, layer, step);

@@ -268,7 +268,7 @@ static void check_owned(const struct run *run) {
 static void take_step(struct run *run) {
     struct hrt_fssdp *fssdp = run->m.state.fssdp;
     for (int iteration = 0; iteration < ITERATIONS; iteration++, run->time++) {
-        hrt_experts_fssdp_begin(fssdp, true);
+        hrt_experts_fssdp_begin(fssdp, true, 0, 1);
         for (int64_t layer = 0; layer < LAYERS; layer++) forward(run, layer);
         if (run->shape.rematerialize) hrt_experts_materialize(fssdp, 0, LAYERS - 1, true);
         for (int64_t layer = LAYERS - 1; layer >= 0; layer--) backward(run, layer);
@@ -281,7 +281,7 @@ static void take_step(struct run *run) {
 // A forward alone uses what is there and leaves no trace in forecasts.
 static void evaluate(struct run *run) {
     struct hrt_fssdp *fssdp = run->m.state.fssdp;
-    hrt_experts_fssdp_begin(fssdp, false);
+    hrt_experts_fssdp_begin(fssdp, false, 0, 1);
     for (int64_t layer = 0; layer < LAYERS; layer++) {
         const int64_t seen = fssdp->set[0].layer[layer].seen;
         forward(run, layer);
@@ -405,7 +405,7 @@ static void the_first_iteration_has_replicas_only_with_a_profile(void **state) {
         const struct hpl_plan *plan = &m.state.fssdp->set[0].layer[1].plan;
         m.state.fssdp->set[0].episode.given = with ? forecast : NULL;
         m.state.fssdp->set[0].layer[1].is_ahead = false;
-        hrt_experts_fssdp_begin(m.state.fssdp, true);
+        hrt_experts_fssdp_begin(m.state.fssdp, true, 0, 1);
         hrt_experts_plan(m.state.fssdp, 0, 1);
         CHECK((plan->first[EXPERTS_MAX] > EXPERTS_MAX) == (with && comm.size > 1));
     }
