@@ -189,12 +189,34 @@ static struct hec_setting setting_of_group(struct hec_checker *checker,
     };
 }
 
+static bool is_flag(const struct hec_setting *setting) {
+    return setting->at.file && strcmp(setting->at.file->path, "<command line>") == 0;
+}
+
+static bool has_epochs(const struct hec_setting_values *values) {
+    return strtod(values->value[HEC_KEY_train_epochs].value, NULL) > 0;
+}
+
+// Steps and epochs both say when a run ends. --set replaces the file's.
+static void check_end(struct hec_checker *checker, struct hec_setting_values *values) {
+    struct hec_setting *steps = &values->value[HEC_KEY_train_steps],
+                       *epochs = &values->value[HEC_KEY_train_epochs];
+    if (!steps->given || !epochs->given || !has_epochs(values)) return;
+    if (is_flag(steps) != is_flag(epochs)) {
+        struct hec_setting *old = is_flag(steps) ? epochs : steps;
+        old->value = hec_setting_row(old->key)->standard;
+        return;
+    }
+    hec_error(checker, epochs->at,
+              "`train.steps` and `train.epochs` both say when the run ends: give one of them");
+}
+
 // A learning rate that would rise beyond the end of the run.
 static void check_warmup(struct hec_checker *checker, const struct hec_setting_values *values) {
     const int64_t warmup = count_of(values, HEC_KEY_train_schedule_warmup);
     const int64_t steps = count_of(values, HEC_KEY_train_steps);
     const struct hec_setting *setting = &values->value[HEC_KEY_train_schedule_warmup];
-    if (warmup <= steps) return;
+    if (warmup <= steps || has_epochs(values)) return;
     hec_warning(checker, setting->at,
                 "the learning rate rises for %lld steps, but the run has %lld: it ends at %.3g of "
                 "lr",
@@ -205,6 +227,7 @@ void hec_resolve_settings(struct hec_checker *checker, struct hec_setting_values
     struct hec_program *program = checker->program;
     check_owners(checker, values);
     resolve_tokens(checker, values);
+    check_end(checker, values);
     check_warmup(checker, values);
     const size_t most = (size_t)(HEC_KEYS + checker->groups.count);
     struct hec_setting *settings = hec_arena_alloc(checker->arena, most, sizeof *settings);

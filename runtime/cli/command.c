@@ -51,6 +51,7 @@ bool hrt_cli_run_open_data(const struct hrt_run *run, struct hrt_data *data,
         .teacher = config->data_teacher.text,
         .teachers = config->data_teacher.count,
         .format = (enum hrt_data_format)config->data_format,
+        .order = (enum hrt_data_order)config->data_order,
         .positions = run->program->positions,
         .vocabulary = run->program->vocabulary,
         .mask_rate =

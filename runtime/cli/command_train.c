@@ -176,9 +176,14 @@ static bool open_watchers(struct job *job, struct hrt_error *error) {
 // Plans the run, and compares it with the checkpoint that it resumes.
 static bool plan(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
-    return hrt_train_trainer_plan(&job->trainer, run->program, job->config, run->comm, &job->data,
-                                  error) &&
-           hrt_cli_saves_check(&job->saves, &job->trainer, error);
+    struct hrt_config *config = &run->arguments->config;
+    if (!hrt_train_trainer_plan(&job->trainer, run->program, config, run->comm, &job->data,
+                                error) ||
+        !hrt_cli_saves_go_on(&job->saves, &job->trainer, error))
+        return false;
+    if (config->train_epochs > 0)
+        config->train_steps = hrt_train_last_step(&job->trainer, config->train_epochs);
+    return hrt_cli_saves_check(&job->saves, &job->trainer, error);
 }
 
 // And then.

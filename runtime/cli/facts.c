@@ -19,6 +19,7 @@
 static bool counts(const struct hrt_config *config, const struct hrt_setting_row *row) {
     if (strcmp(row->key, "train.steps") == 0)
         return config->train_schedule != HRT_SCHEDULE_constant;
+    if (strcmp(row->key, "train.epochs") == 0) return false; // It sets train.steps.
     return !row->differs && hrt_config_counts(config, row);
 }
 

@@ -30,6 +30,15 @@ void hrt_cli_opening_data(const struct hrt_data *data) {
                data->left_out);
 }
 
+// The order of the data, and how often the run reads it.
+static void print_epochs(const struct hrt_trainer *trainer) {
+    static const char *const order[] = {"shuffle", "sequential", "random, with replacement"};
+    const int64_t steps = trainer->config->train_steps;
+    const double sequences = (double)hrt_train_trainer_sequences(trainer, steps);
+    printf("order: %s; %" PRId64 " step%s %.3g epochs\n", order[trainer->data->order], steps,
+           steps > 1 ? "s read" : " reads", sequences / (double)hrt_data_epoch(trainer->data));
+}
+
 // Ranks, devices, and the size of a step.
 void hrt_cli_opening_run(const struct hrt_trainer *trainer) {
     const struct hrt_program *program = trainer->program;
@@ -49,6 +58,7 @@ void hrt_cli_opening_run(const struct hrt_trainer *trainer) {
     printf("%s, %s\n", ranks > 1 ? " a rank" : "", hrt_log_precision_of(program));
     printf("step: %" PRId64 " tokens = %s%" PRId64 " x %" PRId64 " sequences of %" PRId64 "\n",
            trainer->tokens, of_ranks, trainer->iterations, trainer->batch, program->positions);
+    print_epochs(trainer);
 }
 
 void hrt_cli_opening_warnings(const struct hrt_trainer *trainer) {

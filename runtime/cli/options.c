@@ -47,6 +47,8 @@ static const struct option_row {
     {"--format", "NAME", HRT_TRAIN | HRT_EVAL, "data.format", SETTING,
      "bytes: any file; llmc: llm.c's .bin"},
     {"--steps", "N", HRT_TRAIN, "train.steps", SETTING, "optimizer steps"},
+    {"--epochs", "X", HRT_TRAIN, "train.epochs", SETTING,
+     "passes over the training data, instead of --steps"},
     {"--seed", "N", DRAWS, "train.seed", SETTING, "of every random number"},
     {"--log", "FILE", HRT_TRAIN, "log.jsonl", SETTING, "write one JSON object per step"},
     {"--tensorboard", "DIR", HRT_TRAIN, NULL, HRT_TEXT, AT(tensorboard),

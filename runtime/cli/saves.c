@@ -167,11 +167,15 @@ static bool settle(const struct hrt_saves *saves, const json_t *differences,
     return true;
 }
 
-bool hrt_cli_saves_check(struct hrt_saves *saves, struct hrt_trainer *trainer,
+bool hrt_cli_saves_go_on(const struct hrt_saves *saves, struct hrt_trainer *trainer,
+                         struct hrt_error *error) {
+    return saves->from.step == 0 || hrt_cli_facts_go_on(saves->from.facts, trainer, error);
+}
+
+bool hrt_cli_saves_check(struct hrt_saves *saves, const struct hrt_trainer *trainer,
                          struct hrt_error *error) {
     const struct hrt_run *run = saves->run;
     if (saves->from.step == 0) return true;
-    if (!hrt_cli_facts_go_on(saves->from.facts, trainer, error)) return false;
     json_t *differences = hrt_cli_facts_differ(saves->from.facts, trainer, run->arguments->route);
     if (!differences) return hrt_fail(error, "out of memory");
     const bool goes_on = settle(saves, differences, error);

@@ -31,9 +31,13 @@ void hrt_cli_saves_close(struct hrt_saves *saves);
 // Gives a loaded state the history of experts of the checkpoint's run.
 void hrt_cli_saves_recall(const struct hrt_saves *saves, struct hrt_state *state);
 
-// Tells a trainer that is planned where it goes on, and gives experts the owners that they had, where they can have
-// them. Whether the run is the one that was saved: differences are errors or, with --resume-changed, warnings.
-bool hrt_cli_saves_check(struct hrt_saves *saves, struct hrt_trainer *trainer,
+// Tells a trainer that is planned where it goes on.
+bool hrt_cli_saves_go_on(const struct hrt_saves *saves, struct hrt_trainer *trainer,
+                         struct hrt_error *error);
+
+// Gives experts the owners that they had, where they can have them. Whether the run is the one that was saved:
+// differences are errors or, with --resume-changed, warnings.
+bool hrt_cli_saves_check(struct hrt_saves *saves, const struct hrt_trainer *trainer,
                          struct hrt_error *error);
 
 // Whether step `number`, which is done, is one to save after.

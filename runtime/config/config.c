@@ -96,13 +96,26 @@ static uint64_t bit_of(const struct hrt_setting_row *row) {
     return (uint64_t)1 << (row - hrt_config_rows);
 }
 
+static bool is_given(const struct hrt_config *config, const char *key) {
+    return config->given & bit_of(find_row(key));
+}
+
 // The user's texts replace the program's. Training data of the user's own also drops the validation
 // data and the teacher that the program names: they belong to the program's.
 static void forget_texts(struct hrt_config *config, const struct hrt_setting_row *row) {
     ((struct hrt_texts *)((char *)config + row->offset))->count = 0;
     if (strcmp(row->key, "data.train") != 0) return;
-    if (!(config->given & bit_of(find_row("data.val")))) config->data_val.count = 0;
-    if (!(config->given & bit_of(find_row("data.teacher")))) config->data_teacher.count = 0;
+    if (!is_given(config, "data.val")) config->data_val.count = 0;
+    if (!is_given(config, "data.teacher")) config->data_teacher.count = 0;
+}
+
+// Steps and epochs both say when a run ends. The user's replace the program's.
+static bool settle_end(struct hrt_config *config, struct hrt_error *error) {
+    if (!is_given(config, "train.steps")) return true;
+    if (!is_given(config, "train.epochs")) config->train_epochs = 0;
+    return config->train_epochs == 0 ||
+           hrt_fail_usage(error, "train.steps and train.epochs both say when the run ends: give "
+                                 "one of them");
 }
 
 bool hrt_config_set(struct hrt_config *config, const struct hrt_program *program, const char *key,
@@ -112,7 +125,7 @@ bool hrt_config_set(struct hrt_config *config, const struct hrt_program *program
         if (row->rule.kind == HRT_VALUE_TEXTS && !(config->given & bit_of(row)))
             forget_texts(config, row);
         config->given |= bit_of(row);
-        return parse(config, row, value, name, error);
+        return parse(config, row, value, name, error) && settle_end(config, error);
     }
     const char *fixed = hrt_program_setting(program, key);
     if (!fixed) return fail_unknown(program, key, error);

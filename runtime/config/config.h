@@ -67,7 +67,8 @@ bool hrt_config_init(struct hrt_config *config, const struct hrt_program *progra
                      struct hrt_error *error);
 
 // Sets `key`; `name` is the user's spelling, for messages. A list of texts replaces the program's
-// and grows from call to call; data.train also drops the program's data.val and data.teacher. A key that the program
+// and grows from call to call; train.steps replaces the program's train.epochs;
+// data.train also drops the program's data.val and data.teacher. A key that the program
 // fixed when it was compiled, or an unknown one, is a usage error that says so.
 bool hrt_config_set(struct hrt_config *config, const struct hrt_program *program, const char *key,
                     const char *value, const char *name, struct hrt_error *error);

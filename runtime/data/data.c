@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <glob.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -133,7 +134,9 @@ static bool open_all(struct hrt_data *data, const struct hrt_data_request *reque
 
 bool hrt_data_open(struct hrt_data *data, const struct hrt_data_request *request,
                    struct hrt_error *error) {
-    *data = (struct hrt_data){.positions = request->positions, .vocabulary = request->vocabulary};
+    *data = (struct hrt_data){.positions = request->positions,
+                              .vocabulary = request->vocabulary,
+                              .order = request->order};
     data->mask = (struct hrt_mask){request->mask_rate, data->positions, data->vocabulary};
     data->targets = request->mask_rate > 0 ? hrt_data_mask_targets(&data->mask) : data->positions;
     if (request->mask_rate > 0 && data->vocabulary < 2)
@@ -144,39 +147,74 @@ bool hrt_data_open(struct hrt_data *data, const struct hrt_data_request *request
     return false;
 }
 
-// Where a sequence lies.
+int64_t hrt_data_epoch(const struct hrt_data *data) {
+    return data->train.tokens / data->positions;
+}
+
+// Where a sequence lies: from token `at` of a ring on, which the parts of a split form.
 struct place {
-    const struct hrt_data_part *part;
-    int64_t start;
+    const struct hrt_data_split *split;
+    int64_t at;
 };
+
+// The place that is drawn with replacement: each part has `positions` tokens at its end at which none starts.
+static int64_t draw_at_random(const struct hrt_data *data, uint64_t seed, uint64_t sequence) {
+    const struct hrt_stream stream = hrt_stream_make(seed, "data", "");
+    const int64_t starts = data->train.starts, positions = data->positions;
+    const int64_t drawn = (int64_t)hrt_draw_below(stream, sequence, (uint64_t)starts);
+    const struct hrt_data_part *part = data->train.part;
+    int64_t skipped = 0;
+    for (int64_t start = drawn; start >= part->tokens - positions; skipped += positions)
+        start -= part++->tokens - positions;
+    return drawn + skipped;
+}
 
 static struct place place_of_draw(const struct hrt_data *data, uint64_t seed, uint64_t sequence) {
     assert(data->train.starts > 0);
-    const struct hrt_stream stream = hrt_stream_make(seed, "data", "");
-    int64_t start = (int64_t)hrt_draw_below(stream, sequence, (uint64_t)data->train.starts);
-    const struct hrt_data_part *part = data->train.part;
-    for (; start >= part->tokens - data->positions; part++) start -= part->tokens - data->positions;
-    return (struct place){part, start};
+    const int64_t at = data->order == HRT_DATA_ORDER_random
+                           ? draw_at_random(data, seed, sequence)
+                           : hrt_data_order_place(data->order, seed, data->train.tokens,
+                                                  data->positions, sequence);
+    return (struct place){&data->train, at};
 }
 
 static struct place place_of_window(const struct hrt_data *data, int64_t window) {
     assert(window >= 0 && window < data->validation.windows);
     const struct hrt_data_part *part = data->validation.part;
-    int64_t of_part = window;
-    for (; of_part >= (part->tokens - 1) / data->positions; part++)
+    int64_t of_part = window, before = 0;
+    for (; of_part >= (part->tokens - 1) / data->positions; before += part++->tokens)
         of_part -= (part->tokens - 1) / data->positions;
-    return (struct place){part, of_part * data->positions};
+    return (struct place){&data->validation, before + of_part * data->positions};
+}
+
+// Tokens of a ring that lie behind each other in a file.
+struct piece {
+    int file;
+    int64_t first, count;
+    bool ends; // The next token of the ring is another part's.
+};
+
+// The first of the `most` tokens from `at` on, that are in one part.
+static struct piece piece_at(const struct hrt_data_split *split, int64_t at, int64_t most) {
+    const struct hrt_data_part *part = split->part;
+    at %= split->tokens;
+    for (; at >= part->tokens; part++) at -= part->tokens;
+    const int64_t left = part->tokens - at;
+    return (struct piece){part->file, part->first + at, left < most ? left : most, left <= most};
 }
 
 static bool read_sequence(const struct hrt_data *data, struct place place, int32_t *ids,
                           int32_t *targets, struct hrt_error *error) {
-    const struct hrt_data_part *part = place.part;
-    assert(place.start >= 0 && place.start + data->positions + 1 <= part->tokens);
-    if (!hrt_data_file_read(&data->file[part->file], part->first + place.start, data->positions + 1,
-                            data->vocabulary, data->raw, data->token, error))
-        return false;
-    memcpy(ids, data->token, (size_t)data->positions * sizeof *ids);
-    memcpy(targets, data->token + 1, (size_t)data->positions * sizeof *targets);
+    const int64_t positions = data->positions;
+    for (int64_t done = 0; done <= positions;) {
+        const struct piece piece = piece_at(place.split, place.at + done, positions + 1 - done);
+        if (!hrt_data_file_read(&data->file[piece.file], piece.first, piece.count, data->vocabulary,
+                                data->raw, data->token + done, error))
+            return false;
+        done += piece.count;
+    }
+    memcpy(ids, data->token, (size_t)positions * sizeof *ids);
+    memcpy(targets, data->token + 1, (size_t)positions * sizeof *targets);
     return true;
 }
 
@@ -206,13 +244,26 @@ bool hrt_data_tail(const struct hrt_data *data, int32_t *ids, struct hrt_error *
                               data->positions, data->vocabulary, data->raw, ids, error);
 }
 
+// The last token of a part teaches nothing where another part's follows: its teacher has not said that one.
+static void blank_last(const struct hrt_teachers *teachers, float *log_probs, int64_t count) {
+    for (int64_t i = 0; i < teachers->entries; i++)
+        log_probs[(count - 1) * teachers->entries + i] = -INFINITY;
+}
+
 static bool read_teacher(const struct hrt_data *data, struct place place, int32_t *ids,
                          float *log_probs, struct hrt_error *error) {
     const struct hrt_teachers *teachers = &data->teachers;
     assert(teachers->entries > 0);
-    return hrt_data_teacher_file_read(&teachers->file[teachers->of[place.part->file]],
-                                      place.part->first + place.start, data->positions, ids,
-                                      log_probs, error);
+    for (int64_t done = 0; done < data->positions;) {
+        const struct piece piece = piece_at(place.split, place.at + done, data->positions - done);
+        const int64_t entry = done * teachers->entries;
+        if (!hrt_data_teacher_file_read(&teachers->file[teachers->of[piece.file]], piece.first,
+                                        piece.count, ids + entry, log_probs + entry, error))
+            return false;
+        if (piece.ends) blank_last(teachers, log_probs + entry, piece.count);
+        done += piece.count;
+    }
+    return true;
 }
 
 bool hrt_data_draw_teacher(const struct hrt_data *data, uint64_t seed, uint64_t sequence,

@@ -1,9 +1,8 @@
 // The training and validation data of a run: files, and the sequences cut from them.
 //
-// Training sequence number n (global: counted over steps, iterations and ranks) starts at a
-// position drawn from (seed, n) alone, uniform over every position of the training part that has
-// T + 1 tokens after it in its file. So any number of ranks sees the same stream, and a run can go
-// on from any step. Validation reads fixed windows, T tokens apart, in the order of the files.
+// Training sequence number n (global: counted over steps, iterations and ranks) starts at a place that depends on
+// (seed, n) alone (data/order.h). So any number of ranks sees the same stream, and a run can go on from any step.
+// Validation reads fixed windows, T tokens apart, in the order of the files.
 //
 // The target of a token is the next one; with a mask it is the token itself, where it is hidden. The
 // masks of training come from (seed, n), those of validation from the number of the window.
@@ -17,6 +16,7 @@
 #include "runtime/base/error.h"
 #include "runtime/data/file.h"
 #include "runtime/data/mask.h"
+#include "runtime/data/order.h"
 #include "runtime/data/teacher.h"
 
 struct hrt_data_part { // Tokens first .. first + tokens - 1 of one file; at least T + 1.
@@ -28,8 +28,8 @@ struct hrt_data_split {
     struct hrt_data_part *part;
     int parts;
     int64_t tokens;
-    int64_t starts;  // Positions at which a sequence may start.
-    int64_t windows; // Sequences that share no target.
+    int64_t starts;  // Positions at which a sequence inside of a part may start.
+    int64_t windows; // Sequences inside of parts that share no target.
 };
 
 struct hrt_data {
@@ -38,7 +38,8 @@ struct hrt_data {
     struct hrt_data_split train, validation; // Validation may be empty.
     double held_out;     // Share of each training file, its end, that is not trained on.
     bool validation_cut; // Validation is that.
-    int left_out;        // Files that matched a pattern, but are too short for a sequence.
+    enum hrt_data_order order;
+    int left_out; // Files that matched a pattern, but are too short for a sequence.
     int64_t positions, vocabulary;
     struct hrt_teachers teachers;
     struct hrt_mask mask;
@@ -57,6 +58,7 @@ struct hrt_data_request {
     const char *const *teacher; // For all files above, validation too; none: there is no teacher.
     int teachers;
     enum hrt_data_format format;
+    enum hrt_data_order order;
     int64_t positions, vocabulary;
     double mask_rate; // Share of tokens that are hidden and predicted; 0: the next token is.
 };
@@ -66,6 +68,9 @@ struct hrt_data_request {
 // Training data may be absent when there is validation data.
 bool hrt_data_open(struct hrt_data *data, const struct hrt_data_request *request,
                    struct hrt_error *error);
+
+// Sequences of an epoch, which reads each token of the training data once.
+int64_t hrt_data_epoch(const struct hrt_data *data);
 
 // Training sequence number `sequence`: ids and targets [T]; a target of -1 is none.
 bool hrt_data_draw(const struct hrt_data *data, uint64_t seed, uint64_t sequence, int32_t *ids,

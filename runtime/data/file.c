@@ -17,7 +17,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "token files are little-endian");
 
-enum { LLMC_HEADER_BYTES = 1024, SCAN_TOKENS = 8192, SCAN_BYTES = 16 << 20 };
+enum { LLMC_HEADER_BYTES = 1024 };
 
 static const struct llmc_form {
     int32_t magic, version;
@@ -173,42 +173,25 @@ static bool open_bytes(struct hrt_data_file *file, int64_t bytes, struct hrt_err
     return true;
 }
 
-// Whether the file's record is of so many tokens and knows none that is too large. It need not be right: tokens are
-// looked at when they are read, too.
-static bool has_sound_record(const struct hrt_data_file *file, int64_t vocabulary) {
+// Refuses a file whose record gives a token that is too large. Without a record, or with another file's, tokens are
+// looked at when they are read, which they are anyway.
+static bool check_record(const struct hrt_data_file *file, int64_t vocabulary,
+                         struct hrt_error *error) {
     char name[PATH_MAX];
     const char *why;
-    if (snprintf(name, sizeof name, "%s.json", file->path) >= PATH_MAX) return false;
+    if (snprintf(name, sizeof name, "%s.json", file->path) >= PATH_MAX) return true;
     FILE *text = hf_input(name, false, &why);
-    if (!text) return false;
+    if (!text) return true;
     json_t *record = json_loadf(text, 0, NULL);
     fclose(text);
-    const json_t *largest = json_object_get(record, "largest");
-    const bool sound = json_is_integer(largest) && json_integer_value(largest) < vocabulary &&
-                       json_integer_value(json_object_get(record, "tokens")) == file->tokens;
+    const json_int_t largest = json_integer_value(json_object_get(record, "largest"));
+    const json_int_t tokens = json_integer_value(json_object_get(record, "tokens"));
     json_decref(record);
-    return sound;
-}
-
-static bool check_vocabulary(const struct hrt_data_file *file, int64_t vocabulary,
-                             struct hrt_error *error) {
-    if (vocabulary >= (int64_t)1 << (8 * file->token_bytes)) return true;
-    if (has_sound_record(file, vocabulary)) return true;
-    uint32_t raw[SCAN_TOKENS];
-    int32_t token[SCAN_TOKENS];
-    const int64_t pieces = (file->tokens + SCAN_TOKENS - 1) / SCAN_TOKENS;
-    const int64_t most = SCAN_BYTES / (SCAN_TOKENS * file->token_bytes);
-    const int64_t count = pieces < most ? pieces : most;
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t piece =
-            count > 1 ? (int64_t)((double)(pieces - 1) * (double)i / (double)(count - 1)) : 0;
-        const int64_t first = (count == pieces ? i : piece) * SCAN_TOKENS;
-        const int64_t left = file->tokens - first;
-        if (!hrt_data_file_read(file, first, left < SCAN_TOKENS ? left : SCAN_TOKENS, vocabulary,
-                                raw, token, error))
-            return false;
-    }
-    return true;
+    return tokens != file->tokens || largest < vocabulary ||
+           hrt_fail(error,
+                    "'%s' has token %" PRId64 ", as its record says, outside the model's "
+                    "vocabulary of %" PRId64,
+                    file->path, (int64_t)largest, vocabulary);
 }
 
 static bool open_format(struct hrt_data_file *file, enum hrt_data_format format, int64_t vocabulary,
@@ -220,7 +203,7 @@ static bool open_format(struct hrt_data_file *file, enum hrt_data_format format,
     if (status.st_size == 0) return hrt_fail(error, "'%s' is empty", file->path);
     const bool opened = format == HRT_DATA_FORMAT_llmc ? open_llmc(file, status.st_size, error)
                                                        : open_bytes(file, status.st_size, error);
-    return opened && check_vocabulary(file, vocabulary, error);
+    return opened && check_record(file, vocabulary, error);
 }
 
 bool hrt_data_file_open(struct hrt_data_file *file, const char *path, enum hrt_data_format format,

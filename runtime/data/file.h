@@ -35,16 +35,14 @@ struct hrt_data_file {
     int64_t tokens;
 };
 
-// Opens `path` and looks whether its tokens lie in [0, vocabulary): where they could be larger, by what the record
-// beside it gives as the largest (FILE.json, of hecate-data), or else by 16 MiB of them at most, in pieces from the
-// first to the last. Opening takes as long for any amount of tokens; the rest is checked when it is read. False:
-// `error` tells the reason; nothing stays open.
+// Opens `path`. Its header is checked, and that the record beside it (FILE.json, of hecate-data) gives no token
+// outside of [0, vocabulary); no token is read. So opening takes as long for any amount of tokens. False: `error`
+// tells the reason; nothing stays open.
 bool hrt_data_file_open(struct hrt_data_file *file, const char *path, enum hrt_data_format format,
                         int64_t vocabulary, struct hrt_error *error);
 
 // Reads tokens first .. first + count - 1 into `out` [count]. `raw` is scratch of 4 * count bytes.
-// Fails when the file has changed since it was opened: it became shorter, or a token is outside the
-// vocabulary.
+// Fails where a token is outside the vocabulary, or the file became shorter since it was opened.
 bool hrt_data_file_read(const struct hrt_data_file *file, int64_t first, int64_t count,
                         int64_t vocabulary, void *raw, int32_t *out, struct hrt_error *error);
 

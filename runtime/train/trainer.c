@@ -118,13 +118,23 @@ void hrt_train_trainer_go_on(struct hrt_trainer *trainer, int64_t from, int64_t 
     trainer->skipped = skipped;
 }
 
-int64_t hrt_train_trainer_sequences(const struct hrt_trainer *trainer, int64_t step) {
-    return trainer->drawn +
-           (step - trainer->from) * trainer->iterations * trainer->comm->size * trainer->batch;
+static int64_t sequences_of_step(const struct hrt_trainer *trainer) {
+    return trainer->iterations * trainer->comm->size * trainer->batch;
 }
 
-// The global number of this rank's first sequence; numbers run over steps, iterations, ranks.
-static int64_t first_sequence(const struct hrt_trainer *trainer, int64_t step, int64_t iteration) {
+int64_t hrt_train_last_step(const struct hrt_trainer *trainer, double epochs) {
+    const double left = epochs * (double)hrt_data_epoch(trainer->data) - (double)trainer->drawn;
+    const double steps = ceil(left / (double)sequences_of_step(trainer));
+    const int64_t last = trainer->from + (int64_t)fmin(fmax(steps, 0), 1e12);
+    return last > 1 ? last : 1;
+}
+
+int64_t hrt_train_trainer_sequences(const struct hrt_trainer *trainer, int64_t step) {
+    return trainer->drawn + (step - trainer->from) * sequences_of_step(trainer);
+}
+
+int64_t hrt_train_first_sequence(const struct hrt_trainer *trainer, int64_t step,
+                                 int64_t iteration) {
     const int64_t before = iteration * trainer->comm->size + trainer->comm->rank;
     return hrt_train_trainer_sequences(trainer, step) + before * trainer->batch;
 }
@@ -203,7 +213,7 @@ static bool iterate(struct hrt_trainer *trainer, int64_t step, double *sum,
     state->device.losses_later = flight;
     hrt_train_load_counts_clear(&trainer->loads);
     for (int64_t i = 0; i < trainer->iterations; i++) {
-        const int64_t first = first_sequence(trainer, step, i);
+        const int64_t first = hrt_train_first_sequence(trainer, step, i);
         hrt_profile_enter(trainer->profile, HRT_PHASE_DATA);
         sound = sound && draw_batch(trainer, step, i, first, error);
         if (flight) hrt_train_batch_bring(&trainer->passes, flight, i);

@@ -92,6 +92,15 @@ bool hrt_train_trainer_create(struct hrt_trainer *trainer, struct hrt_state *sta
 void hrt_train_trainer_go_on(struct hrt_trainer *trainer, int64_t from, int64_t drawn,
                              int64_t skipped);
 
+// The number of the last step of a run of so many epochs, at least 1: that step may begin a further epoch. The
+// trainer is planned, and knows how much was drawn before.
+int64_t hrt_train_last_step(const struct hrt_trainer *trainer, double epochs);
+
+// The global number of this rank's first sequence in an iteration of a step, both from 0; `batch` sequences follow
+// each other from it on. Numbers run over steps, iterations and ranks.
+int64_t hrt_train_first_sequence(const struct hrt_trainer *trainer, int64_t step,
+                                 int64_t iteration);
+
 // Sequences that have been drawn in all when `step` steps are taken, of those before and of this trainer's.
 int64_t hrt_train_trainer_sequences(const struct hrt_trainer *trainer, int64_t step);
 

@@ -242,6 +242,11 @@ static void settings_come_from_the_program_then_the_command_line(void **state) {
     assert_string_equal(a.config.data_train.text[1], "b");
     assert_string_equal(a.config.data_val.text[0], "c");
     assert_string_equal(a.config.log_jsonl, "out");
+    assert_true(a.config.train_epochs == 0);
+    assert_true(parse(&a, &error, "train --epochs 0.5"));
+    assert_true(a.config.train_epochs == 0.5);
+    assert_true(parse(&a, &error, "train --epochs none --steps 3"));
+    assert_true(a.config.train_epochs == 0);
 }
 
 static void wrong_command_lines_are_refused(void **state) {
@@ -267,6 +272,13 @@ static void wrong_command_lines_are_refused(void **state) {
         {"train --set train.stesp=3", "unknown setting 'train.stesp'; did you mean 'train.steps'?"},
         {"train --set a.b=3", "unknown setting 'a.b'; 'bigram info' lists all"},
         {"train --set train.steps=-1", "train.steps is -1; it must be from 1 to 1e+12"},
+        {"train --steps 3 --epochs 2",
+         "train.steps and train.epochs both say when the run ends: give one of them"},
+        {"train --set train.epochs=2 --set train.steps=3",
+         "train.steps and train.epochs both say when the run ends: give one of them"},
+        {"train --epochs -1", "--epochs is -1; it must be from 0 to 1e+09"},
+        {"train --set data.order=sorted",
+         "data.order cannot be 'sorted'; it may be: shuffle, sequential, random"},
         {"train --set parallel.microbatch=8",
          "'parallel.microbatch' is fixed at '4' when the program is compiled; compile again with "
          "hecatec --set parallel.microbatch=8"},

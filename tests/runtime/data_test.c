@@ -18,6 +18,7 @@ static bool open_data(struct hrt_data *data, const char *train, const char *vali
         .validation = &validation,
         .validations = validation != NULL,
         .format = format,
+        .order = HRT_DATA_ORDER_random, // The others have a test of their own.
         .positions = T,
         .vocabulary = 256,
     };
@@ -116,16 +117,27 @@ static void damaged_llmc_files_are_refused(void **state) {
     expect_refusal("x", HRT_DATA_FORMAT_llmc, "'x' is damaged: its header says -1 tokens");
 }
 
+static void expect_bad_token(const char *text) {
+    struct hrt_data data;
+    struct hrt_error error = {0};
+    int32_t ids[T], targets[T];
+    assert_true(open_data(&data, "x", NULL, HRT_DATA_FORMAT_llmc, &error));
+    bool read = true;
+    for (uint64_t n = 0; read && n < 20; n++)
+        read = hrt_data_draw(&data, 1, n, ids, targets, &error);
+    test_expect_error(read, &error, HRT_EXIT_FAILED, text);
+    hrt_data_close(&data);
+}
+
 static void tokens_outside_the_vocabulary_are_refused(void **state) {
     (void)state;
     static const uint32_t token[] = {1, 2, 3, 4, 5, 256};
     static const uint32_t huge[] = {1, 2, 3, 4, 0xffffffff};
     test_write_llmc("x", (struct test_llmc){20240520, 1, 6, 2, token, 6, 0});
-    expect_refusal("x", HRT_DATA_FORMAT_llmc,
-                   "'x' has token 256 at position 5, outside the model's vocabulary of 256");
+    expect_bad_token("'x' has token 256 at position 5, outside the model's vocabulary of 256");
     test_write_llmc("x", (struct test_llmc){20240801, 7, 5, 4, huge, 5, 0});
-    expect_refusal("x", HRT_DATA_FORMAT_llmc,
-                   "'x' has token 4294967295 at position 4, outside the model's vocabulary of 256");
+    expect_bad_token(
+        "'x' has token 4294967295 at position 4, outside the model's vocabulary of 256");
 }
 
 // Bytes that this process has read.
@@ -138,48 +150,60 @@ static int64_t bytes_read(void) {
     return bytes;
 }
 
-// 64 MiB of zeros, but for one token that is too large.
-static void write_large(const char *name, int64_t at) {
-    enum { TOKENS = 32 << 20 };
-    const int32_t head[256] = {20240520, 1, TOKENS};
-    const uint16_t large = 256;
-    FILE *file = fopen(name, "w");
-    assert_non_null(file);
-    assert_int_equal(fwrite(head, sizeof head, 1, file), 1);
-    assert_int_equal(ftruncate(fileno(file), sizeof head + 2 * (off_t)TOKENS), 0);
-    assert_int_equal(fseeko(file, (off_t)sizeof head + 2 * at, SEEK_SET), 0);
-    assert_int_equal(fwrite(&large, sizeof large, 1, file), 1);
-    assert_int_equal(fclose(file), 0);
+// Files of holes, 1e12 tokens in all.
+enum { LARGE_FILES = 500, LARGE_TOKENS = 2000000000 };
+
+static void write_large(void) {
+    const int32_t head[256] = {20240520, 1, LARGE_TOKENS};
+    for (int i = 0; i < LARGE_FILES; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "large%03d", i);
+        test_write(name, head, sizeof head);
+        assert_int_equal(truncate(name, sizeof head + 2 * (off_t)LARGE_TOKENS), 0);
+    }
 }
 
-static void opening_reads_no_more_of_more_tokens(void **state) {
+static void opening_reads_no_tokens(void **state) {
     (void)state;
-    enum { TOKENS = 32 << 20, RARE = 5 * 8192 + 7 };
-    static const char record[] = "{\"tokens\": 33554432, \"largest\": 255}";
-    struct hrt_data_file file;
+    struct hrt_data data;
     struct hrt_error error = {0};
-    uint16_t raw[8];
-    int32_t token[8];
-    write_large("large", RARE); // In a piece that is not looked at.
-    int64_t before = bytes_read();
-    assert_true(hrt_data_file_open(&file, "large", HRT_DATA_FORMAT_llmc, 256, &error));
-    assert_true(bytes_read() - before < 17 << 20);
-    test_expect_error(hrt_data_file_read(&file, RARE - 2, 8, 256, raw, token, &error), &error,
-                      HRT_EXIT_FAILED,
-                      "'large' has token 256 at position 40967, outside the model's vocabulary of "
-                      "256");
-    hrt_data_file_close(&file);
-    write_large("last", TOKENS - 1); // The last piece is looked at.
-    assert_false(hrt_data_file_open(&file, "last", HRT_DATA_FORMAT_llmc, 256, &error));
-    test_write("last.json", record, strlen(record)); // Its record is believed.
-    before = bytes_read();
-    assert_true(hrt_data_file_open(&file, "last", HRT_DATA_FORMAT_llmc, 256, &error));
-    assert_true(bytes_read() - before < 1 << 16);
-    hrt_data_file_close(&file);
-    test_write("last.json", "{\"tokens\": 7, \"largest\": 255}", 29); // Another file's.
-    assert_false(hrt_data_file_open(&file, "last", HRT_DATA_FORMAT_llmc, 256, &error));
-    remove("large");
-    remove("last");
+    int32_t ids[T], targets[T];
+    write_large();
+    const char *const pattern = "large*";
+    struct hrt_data_request request = {.train = &pattern,
+                                       .trains = 1,
+                                       .format = HRT_DATA_FORMAT_llmc,
+                                       .positions = T,
+                                       .vocabulary = 256};
+    const int64_t before = bytes_read();
+    if (!hrt_data_open(&data, &request, &error)) fail_msg("%s", error.text);
+    assert_true(bytes_read() - before < 4096 * LARGE_FILES);
+    assert_true(hrt_data_epoch(&data) == (int64_t)LARGE_FILES * (LARGE_TOKENS / 20 * 19) / T);
+    for (uint64_t n = 0; n < 100; n++)
+        assert_true(hrt_data_draw(&data, 1, n, ids, targets, &error));
+    hrt_data_close(&data);
+    for (int i = 0; i < LARGE_FILES; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "large%03d", i);
+        remove(name);
+    }
+}
+
+static void records_are_believed(void **state) {
+    (void)state;
+    static const uint32_t token[] = {1, 2, 3, 4, 5, 6};
+    static const char large[] = "{\"tokens\": 6, \"largest\": 256}",
+                      other[] = "{\"tokens\": 7, \"largest\": 256}";
+    struct hrt_data data;
+    struct hrt_error error = {0};
+    test_write_llmc("x", (struct test_llmc){20240520, 1, 6, 2, token, 6, 0});
+    test_write("x.json", large, strlen(large));
+    expect_refusal("x", HRT_DATA_FORMAT_llmc,
+                   "'x' has token 256, as its record says, outside the model's vocabulary of 256");
+    test_write("x.json", other, strlen(other)); // Another file's.
+    assert_true(open_data(&data, "x", NULL, HRT_DATA_FORMAT_llmc, &error));
+    hrt_data_close(&data);
+    remove("x.json");
 }
 
 static void files_that_are_no_text_are_refused(void **state) {
@@ -441,7 +465,8 @@ int main(void) {
         cmocka_unit_test(foreign_llmc_files_are_refused),
         cmocka_unit_test(damaged_llmc_files_are_refused),
         cmocka_unit_test(tokens_outside_the_vocabulary_are_refused),
-        cmocka_unit_test(opening_reads_no_more_of_more_tokens),
+        cmocka_unit_test(opening_reads_no_tokens),
+        cmocka_unit_test(records_are_believed),
         cmocka_unit_test(files_that_are_no_text_are_refused),
         cmocka_unit_test(the_last_twentieth_of_each_file_is_kept_for_validation),
         cmocka_unit_test(a_share_that_is_held_out_is_not_trained_on),

@@ -95,6 +95,23 @@ static void train_save_eval_and_sample_fit_together(void **state) {
     release(&r);
 }
 
+static void epochs_set_the_last_step(void **state) {
+    (void)state;
+    struct result r = run_shell("bigram_f32 train --data text --epochs 2 --log epochs");
+    assert_int_equal(r.code, 0);
+    assert_non_null(strstr(r.out, "order: shuffle; "));
+    assert_non_null(strstr(r.out, " steps read 2"));
+    release(&r);
+    const double steps = last_of("epochs", "step");
+    r = run_shell("bigram_f32 train --data text --epochs 1 --checkpoint ck");
+    assert_int_equal(r.code, 0);
+    release(&r);
+    r = run_shell("bigram_f32 train --data text --epochs 2 --checkpoint ck --resume --log more");
+    assert_int_equal(r.code, 0);
+    release(&r);
+    assert_true(last_of("more", "step") == steps);
+}
+
 static void what_is_held_out_is_evaluated_at_the_end(void **state) {
     (void)state;
     expect_success("bigram_f32 train --data text --steps 4 --log log --save end.st");
@@ -493,6 +510,7 @@ static void signals_finish_the_step_and_save(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(train_save_eval_and_sample_fit_together),
+        cmocka_unit_test(epochs_set_the_last_step),
         cmocka_unit_test(what_is_held_out_is_evaluated_at_the_end),
         cmocka_unit_test(a_run_that_keeps_nothing_says_so),
         cmocka_unit_test(equal_seeds_give_equal_bits),

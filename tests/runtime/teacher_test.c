@@ -57,12 +57,15 @@ static const char *write_text(const char *path, char first) {
     return text;
 }
 
+static enum hrt_data_order order = HRT_DATA_ORDER_random;
+
 static bool open_data(struct hrt_data *data, const char *const *text, int texts,
                       const char *const *teacher, int teachers, struct hrt_error *error) {
     const struct hrt_data_request request = {.train = text,
                                              .trains = texts,
                                              .teacher = teacher,
                                              .teachers = teachers,
+                                             .order = order,
                                              .positions = T,
                                              .vocabulary = VOCABULARY};
     *error = (struct hrt_error){0};
@@ -101,6 +104,34 @@ static void every_form_is_read(void **state) {
         }
         hrt_data_close(&data);
     }
+}
+
+// The last token of the data has no entry: its teacher has not said which one follows in the ring.
+static void the_last_token_of_a_file_teaches_nothing(void **state) {
+    (void)state;
+    const char *const text = "text", *const teacher = "said";
+    struct hrt_teacher_file file = file_of(write_text("text", 'A'), TOKENS);
+    struct hrt_data data;
+    struct hrt_error error;
+    int32_t said[3 * T];
+    float log_probs[3 * T];
+    int ends = 0;
+    write_teacher("said", &file);
+    order = HRT_DATA_ORDER_sequential;
+    assert_true(open_data(&data, &text, 1, &teacher, 1, &error));
+    for (int64_t n = 0; n < 3 * TOKENS / T; n++) {
+        assert_true(hrt_data_draw_teacher(&data, 5, (uint64_t)n, said, log_probs, &error));
+        for (int64_t i = 0; i < 3 * T; i++) {
+            const int64_t t = (n * T + i / 3) % data.train.tokens, k = i % 3;
+            const bool last = t == data.train.tokens - 1;
+            assert_int_equal(said[i], (7 * t + k) % VOCABULARY);
+            assert_true(log_probs[i] == (last ? -INFINITY : (float)-t - (float)k / 4));
+            ends += last;
+        }
+    }
+    assert_true(ends >= 3);
+    hrt_data_close(&data);
+    order = HRT_DATA_ORDER_random;
 }
 
 static void validation_windows_have_their_rows(void **state) {
@@ -257,6 +288,7 @@ static void what_is_read_is_checked(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_form_is_read),
+        cmocka_unit_test(the_last_token_of_a_file_teaches_nothing),
         cmocka_unit_test(validation_windows_have_their_rows),
         cmocka_unit_test(files_are_found_by_their_tokens),
         cmocka_unit_test(unusable_files_are_refused),
