@@ -6,8 +6,10 @@
 //          paper, every layer, and keeps where each parameter is, and its gradient.
 // Proves   1. a parameter is read between its await and its forget only
 //          2. a started gather's parameter was absent, is awaited and forgotten once; none is left at the end
-//          3. two layers of a parameter at most are here or on their way
+//          3. of two layers of a parameter that share a slot, layer modulo 2, one at most is here or on its way
 //          4. no gradient is added to behind its reduce_scatter, and each that was added to has one
+//          5. a gradient is added to when the sum of the one that was in its slot before is done: that of a bucket is
+//             when the next bucket's begins
 // Needs    Loops over layers with known counts.
 // Reports  The first operation that breaks a rule.
 
@@ -18,10 +20,10 @@
 #include "passes/base/pass.h"
 #include "passes/base/walk.h"
 
-enum { WAVES = 2, LAYERS_MAX = 10000, HELD_MAX = 2 };
+enum { WAVES = 2, LAYERS_MAX = 10000, SLOTS = 2 };
 
 enum parameters { AWAY, COMING, HERE };
-enum gradient { NONE, ADDED, LEFT };
+enum gradient { NONE, ADDED, LEAVING, LEFT };
 
 struct layer_state {
     enum parameters parameters;
@@ -30,7 +32,8 @@ struct layer_state {
 
 struct symbol_state {
     MlirOperation op;
-    int64_t layers, held;
+    int64_t layers;
+    int64_t here[SLOTS], added[SLOTS]; // Layers whose parameters, or gradients, a slot has: 0 or 1.
     struct layer_state *layer;
 };
 
@@ -68,7 +71,8 @@ static void run_one(struct run *r, MlirOperation op, struct symbol_state *symbol
     case HEC_OP_all_gather:
         if (state->parameters != AWAY)
             fault(r, op, symbol, layer, "gathers what was not forgotten");
-        if (++symbol->held > HELD_MAX) fault(r, op, symbol, layer, "gathers a third layer");
+        if (symbol->here[layer % SLOTS]++)
+            fault(r, op, symbol, layer, "gathers into a slot in use");
         state->parameters = COMING;
         return;
     case HEC_OP_await_gather:
@@ -78,12 +82,24 @@ static void run_one(struct run *r, MlirOperation op, struct symbol_state *symbol
     case HEC_OP_forget:
         if (state->parameters != HERE) fault(r, op, symbol, layer, "forgets what is not here");
         state->parameters = AWAY;
-        symbol->held--;
+        symbol->here[layer % SLOTS]--;
         return;
     default:
         if (state->gradient != ADDED)
             fault(r, op, symbol, layer, "sums a gradient that nobody computed, or twice");
-        state->gradient = LEFT;
+        state->gradient = LEAVING;
+    }
+}
+
+// The bucket before has been summed when the next one starts.
+static void land(struct run *r) {
+    for (int i = 0; i < r->symbols.count; i++) {
+        struct symbol_state *symbol = r->symbols.item[i];
+        for (int64_t layer = 0; layer < symbol->layers; layer++) {
+            if (symbol->layer[layer].gradient != LEAVING) continue;
+            symbol->layer[layer].gradient = LEFT;
+            symbol->added[layer % SLOTS]--;
+        }
     }
 }
 
@@ -91,6 +107,7 @@ static void run_movement(struct run *r, MlirOperation op) {
     const MlirAttribute names = mlirOperationGetAttributeByName(op, HEC_STR("params"));
     const int64_t ahead = hec_any_has_ahead(op) ? hec_any_ahead(op) : 0;
     const int64_t layer = layer_of(r, op) - ahead;
+    if (hec_op_is(op, HEC_OP_reduce_scatter)) land(r);
     for (intptr_t i = 0; i < mlirArrayAttrGetNumElements(names) && !r->walk.stop; i++) {
         const MlirStringRef name = mlirStringAttrGetValue(mlirArrayAttrGetElement(names, i));
         struct symbol_state *symbol = find(r, hec_find_symbol(r->module, name));
@@ -128,8 +145,10 @@ static void run_plain(struct run *r, MlirOperation op) {
     if (!hec_op_is(op, HEC_OP_accumulate) || r->walk.stop) return;
     struct symbol_state *symbol = shared(r, op, &layer);
     if (!symbol) return;
-    if (symbol->layer[layer].gradient == LEFT)
+    if (symbol->layer[layer].gradient > ADDED)
         fault(r, op, symbol, layer, "adds to a gradient behind its sum");
+    if (symbol->layer[layer].gradient == ADDED) return;
+    if (symbol->added[layer % SLOTS]++) fault(r, op, symbol, layer, "adds to a slot in use");
     symbol->layer[layer].gradient = ADDED;
 }
 

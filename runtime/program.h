@@ -37,16 +37,21 @@ enum hrt_instructions { HRT_INSTRUCTIONS_ANY, HRT_INSTRUCTIONS_AVX2, HRT_INSTRUC
 
 enum { HRT_RANK_MAX = 6 };
 
-// A set: the experts of one MoE layer of the source, in all its layers. The chunk of (layer, expert)
-// is at offset + (layer * experts + expert) * chunk_elements.
+// Ranks and parameters that all of them read, parallel.dense: each has all of them, or the optimizer's states of a part
+// (train/dense.h), or also parameters and gradients of a part only, and units of others come and go.
+enum hrt_dense { HRT_DENSE_REPLICATE, HRT_DENSE_STATES, HRT_DENSE_SHARD };
+
+// A set: the experts of one MoE layer of the source, in all its layers. A rank that has all of a chunk has that of
+// (layer, expert) at offset + (layer * experts + expert) * chunk_elements.
 struct hrt_set {
     const char *name; // "sparse"
     int64_t experts, topk, layers;
     int64_t offset, chunk_elements;
     // For programs whose ranks own experts (struct hrt_program, owned); else 0.
-    int64_t width, wave_rows;   // Elements of a row that is sent; rows of a wave on one rank.
-    bool rows_bf16;             // The rows that are sent are of bf16.
-    bool limited;               // The ranks drop rows of its experts together (hrt_experts_drop).
+    int64_t width, wave_rows; // Elements of a row that is sent; rows of a wave on one rank.
+    bool rows_bf16;           // The rows that are sent are of bf16.
+    bool limited;             // The ranks drop rows of its experts together (hrt_experts_drop).
+    // Also for those with HRT_DENSE_SHARD:
     size_t chunks, chunk_grads; // Bytes into the model: tables of pointers, [layers][experts], of
                                 // the chunks that this rank holds, by number, and their gradients.
     size_t chunk_rounded;       // The same table of their rounded copies. 0: GEMMs read none.
@@ -92,7 +97,9 @@ struct hrt_param {
     int64_t rows, columns; // The matrix that `layout` arranges: all elements of `shape`.
     int64_t elements;      // Stored, per layer (per expert), with padding.
     int set;               // Index into sets, or -1.
-    int64_t offset;        // Set: inside the chunk. Else: of layer 0; layer i adds i * elements.
+    int64_t offset; // Set: inside the chunk. Else: of layer 0 (params/tensor.h has the others').
+    // The same of pointers [layers] to it, where ranks keep parts of it (HRT_DENSE_SHARD); 0: it has none.
+    size_t pointers, grad_pointers, rounded_pointers;
 };
 
 // The choice of one layer's router, [batch, positions, topk] each; NULL, as bind leaves them: none.
@@ -183,9 +190,7 @@ struct hrt_program {
     int buckets;
     const struct hrt_bucket *bucket; // As backward completes them.
     int64_t bucket_bytes;            // As many at least are summed together.
-    bool dense_states; // Each rank has the optimizer's states of a part (train/dense.h).
-    bool
-        dense_shard; // And a part of parameters and gradients: units come and go. Then dense_states, too.
+    enum hrt_dense dense;
     int units;
     const struct hrt_bucket *unit; // Parameters that come together, of one layer each time.
     size_t dense_offset; // Bytes into the model: the struct hrt_train_dense * that it calls.

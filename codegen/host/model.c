@@ -210,6 +210,7 @@ static const char *const part_name[PARTS] = {"param", "grad", "rounded"};
 static const char *const part_base[PARTS] = {"p", "g", "r"};
 
 static bool is_in_part(struct hec_emitter *e, enum part part, MlirOperation symbol) {
+    if (hec_is_cut(e, symbol)) return false;
     if (part == ROUNDED) return hec_is_rounded(e, symbol);
     return part == PARAM || !hec_op_is(symbol, HEC_OP_param) || hec_any_trainable(symbol);
 }

@@ -5,6 +5,7 @@
 
 #include "codegen/host/dims.h"
 #include "ir/accessors.h"
+#include "ir/core/setting.h"
 
 struct hec_ops hec_symbols(struct hec_emitter *e, enum hec_op kind) {
     struct hec_ops all = hec_ops_in(hec_module_body(e->module));
@@ -30,6 +31,12 @@ bool hec_is_rounded(struct hec_emitter *e, MlirOperation symbol) {
     HEC_EACH (one, hec_symbols(e, HEC_OP_param))
         if (hec_any_rounded(one) && mlirOperationEqual(hec_set_of(e, one), symbol)) return true;
     return false;
+}
+
+bool hec_is_cut(struct hec_emitter *e, MlirOperation symbol) {
+    if (e->world == 1 || !hec_setting_is(e->module, HEC_KEY_parallel_dense, "shard")) return false;
+    if (hec_op_is(symbol, HEC_OP_set)) return !e->sends_rows;
+    return !hec_in_set(symbol) && (hec_any_trainable(symbol) || hec_any_frozen(symbol));
 }
 
 bool hec_has_rounded(struct hec_emitter *e) {

@@ -65,17 +65,27 @@ static const char *table_text(struct hec_emitter *e, MlirOperation set, const ch
     return table ? HEC_TEXT(e, ", .%s = %s", key, table) : "";
 }
 
-// The fields that let the runtime send rows to a set's experts: "" in programs of one rank.
+// The fields that let the runtime send rows to a set's experts: "" where every rank has all of them.
 static const char *sending_text(struct hec_emitter *e, MlirOperation set) {
     if (!e->sends_rows) return "";
-    const char *name = hec_member(e, set);
-    const char *text = HEC_TEXT(
-        e,
-        ", %s, .wave_rows = %" PRId64
-        ", .chunks = offsetof(struct %s, param.%s), .chunk_grads = offsetof(struct %s, grad.%s)",
-        rows_text(e, set), hec_any_wave_rows(set), e->name, name, e->name, name);
-    if (!hec_is_rounded(e, set)) return text;
-    return HEC_TEXT(e, "%s, .chunk_rounded = offsetof(struct %s, rounded.%s)", text, e->name, name);
+    return HEC_TEXT(e, ", %s, .wave_rows = %" PRId64, rows_text(e, set), hec_any_wave_rows(set));
+}
+
+// Where the model has the pointers of a parameter or set that the runtime places.
+static const char *pointers_text(struct hec_emitter *e, MlirOperation op) {
+    static const char *const fields[2][3] = {{"pointers", "grad_pointers", "rounded_pointers"},
+                                             {"chunks", "chunk_grads", "chunk_rounded"}};
+    static const char *const members[3] = {"param", "grad", "rounded"};
+    const bool set = hec_op_is(op, HEC_OP_set);
+    const bool has[3] = {true, set || hec_any_trainable(op), hec_is_rounded(e, op)};
+    const char *text = "";
+    if (!hec_is_cut(e, op) && !(set && e->sends_rows)) return "";
+    for (int i = 0; i < 3; i++) {
+        if (!has[i]) continue;
+        text = HEC_TEXT(e, "%s, .%s = offsetof(struct %s, %s.%s)", text, fields[set][i], e->name,
+                        members[i], hec_member(e, op));
+    }
+    return text;
 }
 
 static void emit_set(struct hec_emitter *e, struct hec_writer *out, MlirOperation op) {
@@ -86,8 +96,8 @@ static void emit_set(struct hec_emitter *e, struct hec_writer *out, MlirOperatio
              at_least_one(hec_any_layers(op)), hec_any_offset(op), hec_any_chunk_elements(op),
              hec_any_limited(op) ? ", .limited = true" : "",
 
-             HEC_TEXT(e, "%s%s%s", sending_text(e, op), table_text(e, op, "owner"),
-                      table_text(e, op, "forecast")));
+             HEC_TEXT(e, "%s%s%s%s", sending_text(e, op), pointers_text(e, op),
+                      table_text(e, op, "owner"), table_text(e, op, "forecast")));
 }
 
 // Parameters whose layers have rates of their own share one table. Returns the number of its rows before a parameter's.
@@ -167,8 +177,9 @@ static void emit_param(struct hec_emitter *e, struct hec_writer *out, MlirOperat
     if (hec_is_rounded(e, op)) text = HEC_TEXT(e, "%s, .rounded = true", text);
     hec_line(out,
              "%s, .rows = %" PRId64 ", .columns = %" PRId64 ", .elements = %" PRId64
-             ", .set = %d, .offset = %" PRId64 "},",
-             text, rows, columns, hec_any_elements(op), set, hec_any_offset(op));
+             ", .set = %d, .offset = %" PRId64 "%s},",
+             text, rows, columns, hec_any_elements(op), set, hec_any_offset(op),
+             pointers_text(e, op));
 }
 
 static void emit_loads(struct hec_emitter *e, struct hec_writer *out, MlirOperation set) {
@@ -360,13 +371,15 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out,
     emit_table_sizes(out, size);
     if (e->world > 1) {
         const bool shard = hec_setting_is(m, HEC_KEY_parallel_dense, "shard");
-        const bool states = shard || hec_setting_is(m, HEC_KEY_parallel_dense, "states");
+        const bool states = hec_setting_is(m, HEC_KEY_parallel_dense, "states");
         if (size->buckets)
             hec_line(out, ".buckets = %d, .bucket = buckets, .bucket_bytes = %" PRId64 ",",
                      size->buckets, hec_setting_count(m, HEC_KEY_parallel_bucket, 1));
-        hec_line(out, ".dense_offset = offsetof(struct %s, dense), .dense_states = %s,", e->name,
-                 states ? "true" : "false");
-        if (shard) hec_line(out, ".dense_shard = true, .units = %d, .unit = units,", size->units);
+        hec_line(out, ".dense_offset = offsetof(struct %s, dense), .dense = HRT_DENSE_%s,", e->name,
+                 shard    ? "SHARD"
+                 : states ? "STATES"
+                          : "REPLICATE");
+        if (shard) hec_line(out, ".units = %d, .unit = units,", size->units);
         hec_line(out, ".world = %" PRId64 ", .owned = %s,", e->world,
                  e->sends_rows ? "true" : "false");
         hec_line(out, ".experts_offset = offsetof(struct %s, experts),", e->name);

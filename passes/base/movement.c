@@ -7,6 +7,7 @@
 #include "ir/accessors.h"
 #include "ir/core/setting.h"
 #include "ir/target/target.h"
+#include "runtime/plan/held.h"
 #include "runtime/plan/policy.h"
 #include "runtime/plan/types.h"
 
@@ -27,6 +28,14 @@ bool hec_shares_states(MlirOperation module) {
 
 bool hec_shards_dense(MlirOperation module) {
     return hec_has_ranks(module) && hec_setting_is(module, HEC_KEY_parallel_dense, "shard");
+}
+
+int64_t hec_kept_elements(MlirOperation module, MlirOperation symbol, int64_t elements) {
+    const bool param = hec_op_is(symbol, HEC_OP_param);
+    const bool cut =
+        param ? hec_param_trainable(symbol) || hec_param_frozen(symbol) : !hec_set_owned(symbol);
+    if (!cut || !hec_shards_dense(module)) return elements;
+    return hpl_part(elements, hec_module_world(module));
 }
 
 bool hec_states_on_host(MlirOperation module) {

@@ -18,6 +18,10 @@ bool hec_shards_dense(MlirOperation module);
 // experts. Null: it is an owned expert's, or a table that every rank computes.
 MlirOperation hec_dense_symbol(MlirOperation module, MlirStringRef name);
 
+// How many of `elements` a rank keeps in its buffers: its part (hpl_part) where ranks share them, else all.
+// They are of one layer of a parameter outside of sets, or of one chunk of a set.
+int64_t hec_kept_elements(MlirOperation module, MlirOperation symbol, int64_t elements);
+
 // Whether the optimizer's states lie in memory of the host (parallel.states), apart from the device's.
 bool hec_states_on_host(MlirOperation module);
 

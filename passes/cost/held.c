@@ -8,6 +8,9 @@
 #include "passes/base/movement.h"
 #include "runtime/plan/plan.h"
 
+// First owners and parts as they are chosen; owners by number, as of expert parallelism; one rank has everything.
+enum held_by { CHOSEN, EVEN, WHOLE };
+
 static int64_t at_least_one(int64_t layers) {
     return layers ? layers : 1;
 }
@@ -18,15 +21,19 @@ static int32_t element_of(MlirOperation param) {
     return (int32_t)(hec_type_bytes(type) / hec_type_elements(type));
 }
 
-static struct hpl_held_param param_of(MlirOperation param, int32_t set) {
+// `of`: the parameter, or the set that it belongs to.
+static struct hpl_held_param param_of(MlirOperation module, MlirOperation param, MlirOperation of,
+                                      int32_t set, enum held_by by) {
+    const int64_t elements = hec_param_elements(param);
+    const int64_t kept = by == WHOLE ? elements : hec_kept_elements(module, of, elements);
     return (struct hpl_held_param){
         .offset = hec_param_offset(param),
-        .elements = hec_param_elements(param),
+        .elements = kept,
         .layers = at_least_one(hec_param_layers(param)),
         .set = set,
         .trained = hec_param_trainable(param),
         .frozen = hec_param_frozen(param),
-        .copied = hec_param_rounded(param),
+        .copied = hec_param_rounded(param) && kept == elements, // Others come and go.
     };
 }
 
@@ -47,12 +54,13 @@ static const int32_t *owners_of(struct hec_arena *arena, MlirOperation module, M
 }
 
 static struct hpl_held_set set_of(struct hec_arena *arena, MlirOperation module, MlirOperation set,
-                                  bool even) {
+                                  enum held_by by) {
+    const int64_t chunk = hec_set_chunk_elements(set);
     return (struct hpl_held_set){
         .offset = hec_set_offset(set),
-        .chunk_elements = hec_set_chunk_elements(set),
+        .chunk_elements = by == WHOLE ? chunk : hec_kept_elements(module, set, chunk),
         .chunks = at_least_one(hec_set_layers(set)) * hec_set_experts(set),
-        .owner = owners_of(arena, module, set, even),
+        .owner = by == WHOLE ? NULL : owners_of(arena, module, set, by == EVEN),
     };
 }
 
@@ -63,7 +71,7 @@ static int32_t number_of(const struct hec_ops *sets, MlirOperation set) {
     return -1;
 }
 
-static struct hpl_held held_of(struct hec_arena *arena, MlirOperation module, bool even) {
+static struct hpl_held held_of(struct hec_arena *arena, MlirOperation module, enum held_by by) {
     struct hec_ops ops = hec_ops_in(hec_module_body(module));
     struct hec_ops sets = {.op = hec_arena_alloc(arena, (size_t)ops.count + 1, sizeof *sets.op)};
     struct hpl_held_param *param = hec_arena_alloc(arena, (size_t)ops.count + 1, sizeof *param);
@@ -72,18 +80,18 @@ static struct hpl_held held_of(struct hec_arena *arena, MlirOperation module, bo
     struct hpl_held held = {.param = param, .set = set, .element = sizeof(float), .ranks = 1};
     held.all_elements = hec_module_param_elements(module);
     if (hec_module_has_world(module)) held.ranks = (int32_t)hec_module_world(module);
-    held.states = hec_shares_states(module);
-    held.shard = hec_shards_dense(module);
-    held.moves = !even && hec_movement_read(module, &movement) && movement.reshard_every > 0;
+    held.states = by != WHOLE && hec_shares_states(module) && !hec_shards_dense(module);
+    held.moves = by == CHOSEN && hec_movement_read(module, &movement) && movement.reshard_every > 0;
     for (int i = 0; i < ops.count; i++) {
         if (!hec_op_is(ops.op[i], HEC_OP_set)) continue;
-        set[held.sets++] = set_of(arena, module, ops.op[i], even);
+        set[held.sets++] = set_of(arena, module, ops.op[i], by);
         sets.op[sets.count++] = ops.op[i];
     }
     for (int i = 0; i < ops.count; i++) {
         if (!hec_op_is(ops.op[i], HEC_OP_param)) continue;
         const MlirOperation of = hec_find_symbol(module, hec_param_set(ops.op[i]));
-        param[held.params++] = param_of(ops.op[i], of.ptr ? number_of(&sets, of) : -1);
+        param[held.params++] = param_of(module, ops.op[i], of.ptr ? of : ops.op[i],
+                                        of.ptr ? number_of(&sets, of) : -1, by);
         held.element = element_of(ops.op[i]);
     }
     free(ops.op);
@@ -101,22 +109,15 @@ static int64_t bytes_of(struct hec_arena *arena, MlirOperation module, const str
 
 struct hec_held_bytes hec_held_bytes(struct hec_arena *arena, MlirOperation module,
                                      enum hpl_buffer buffer) {
-    const struct hpl_held held = held_of(arena, module, false);
-    const struct hpl_held ep = held_of(arena, module, true);
-    struct hpl_held outside = held, model = held;
-    struct hpl_held_set *set = hec_arena_alloc(arena, (size_t)held.sets + 1, sizeof *set);
+    const struct hpl_held held = held_of(arena, module, CHOSEN);
+    const struct hpl_held ep = held_of(arena, module, EVEN);
+    struct hpl_held outside = held, model = held_of(arena, module, WHOLE);
     bool any = buffer != HPL_COPIES;
-    for (int i = 0; i < held.params; i++) any = any || held.param[i].copied;
+    for (int i = 0; i < model.params; i++) any = any || model.param[i].copied;
     if (!any) return (struct hec_held_bytes){0};
     outside.sets = 0;
     if (hec_target_of(module)->page_bytes)
         outside.states = false; // Pages of states are not shared.
-    for (int i = 0; i < held.sets; i++) {
-        set[i] = held.set[i];
-        set[i].owner = NULL; // One rank has all.
-    }
-    model.set = set;
-    model.shard = model.states = false;
     struct hec_held_bytes bytes = {.all = bytes_of(arena, module, &held, buffer),
                                    .outside = hpl_held_bytes(&outside, buffer),
                                    .ep = bytes_of(arena, module, &ep, buffer),
@@ -128,7 +129,7 @@ struct hec_held_bytes hec_held_bytes(struct hec_arena *arena, MlirOperation modu
 
 int64_t hec_held_element_bytes(MlirOperation module) {
     struct hec_arena arena = {0};
-    const int64_t bytes = held_of(&arena, module, false).element;
+    const int64_t bytes = held_of(&arena, module, CHOSEN).element;
     hec_arena_free(&arena);
     return bytes;
 }

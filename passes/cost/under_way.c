@@ -8,8 +8,9 @@
 #include "ir/values.h"
 #include "passes/base/movement.h"
 #include "passes/cost/held.h"
+#include "runtime/plan/held.h"
 
-enum { MIB = 1 << 20 };
+enum { MIB = 1 << 20, COPY = 2 };
 
 static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
@@ -73,73 +74,46 @@ static bool is_dense(MlirOperation module, MlirOperation param) {
            (hec_param_trainable(param) || (hec_shards_dense(module) && hec_param_frozen(param)));
 }
 
+// Whether GEMMs read copies of parameters of a set.
+static bool is_rounded(MlirOperation module, MlirOperation set) {
+    HEC_EACH_OF (op, hec_ops_in(hec_module_body(module)), HEC_OP_param)
+        if (hec_param_rounded(op) && mlirStringRefEqual(hec_any_set(op), hec_set_sym_name(set)))
+            return true;
+    return false;
+}
+
 // Parts of all ranks, and places for those received, in rounds.
 static int64_t sums_bytes(MlirOperation module) {
     enum { ROUND = 4 * MIB, LINE = 64 };
     const int64_t ranks = hec_module_world(module);
     int64_t elements = 0;
     HEC_EACH (op, hec_ops_in(hec_module_body(module))) {
-        int64_t each = 0;
-        if (hec_op_is(op, HEC_OP_param) && is_dense(module, op)) each = hec_param_elements(op);
+        if (hec_op_is(op, HEC_OP_param) && is_dense(module, op))
+            elements += layers_of(op) * hpl_part(hec_param_elements(op), ranks);
         if (hec_op_is(op, HEC_OP_set) && !hec_set_owned(op))
-            each = hec_set_experts(op) * hec_set_chunk_elements(op);
-        if (each) elements += layers_of(op) * ((each + ranks - 1) / ranks);
+            elements +=
+                layers_of(op) * hec_set_experts(op) * hpl_part(hec_set_chunk_elements(op), ranks);
     }
     const int64_t all = elements * hec_held_element_bytes(module), round = ROUND / ranks;
     const int64_t stride = ((all < round ? all : round) + LINE) / LINE * LINE;
     return stride * (ranks + ranks + ranks / 2 + 1);
 }
 
-// Bytes of one layer of the symbols that `op` names.
-static int64_t unit_bytes(MlirOperation module, MlirOperation op, bool copies, int64_t *layers) {
-    const MlirAttribute names = mlirOperationGetAttributeByName(op, HEC_STR("params"));
+// Slots of whole parameters, gradients and copies: of two layers, or of the only one.
+static int64_t slots_bytes(MlirOperation module) {
+    const int64_t element = hec_held_element_bytes(module);
     int64_t bytes = 0;
-    for (intptr_t i = 0; i < mlirArrayAttrGetNumElements(names); i++) {
-        const MlirStringRef name = mlirStringAttrGetValue(mlirArrayAttrGetElement(names, i));
-        const MlirOperation symbol = hec_find_symbol(module, name);
-        const bool set = hec_op_is(symbol, HEC_OP_set);
-        const int64_t elements = set ? hec_set_experts(symbol) * hec_set_chunk_elements(symbol)
-                                     : hec_param_elements(symbol);
-        const bool copied = copies && !set && hec_param_rounded(symbol);
-        bytes += elements * (hec_held_element_bytes(module) + (copied ? 2 : 0));
-        *layers = layers_of(symbol);
+    HEC_EACH (op, hec_ops_in(hec_module_body(module))) {
+        int64_t each = 0;
+        if (hec_op_is(op, HEC_OP_param) && is_dense(module, op))
+            each = hec_param_elements(op) * (element * (hec_param_trainable(op) ? 2 : 1) +
+                                             (hec_param_rounded(op) ? COPY : 0));
+        if (hec_op_is(op, HEC_OP_set) && !hec_set_owned(op))
+            each = hec_set_experts(op) * hec_set_chunk_elements(op) *
+                   (2 * element + (is_rounded(module, op) ? COPY : 0));
+        if (each) bytes += (layers_of(op) > 1 ? 2 : 1) * each;
     }
     return bytes;
-}
-
-// Whether an operation before `op` is of the same kind and names the same.
-static bool is_named_before(const struct hec_ops *ops, int index) {
-    const MlirAttribute names = mlirOperationGetAttributeByName(ops->op[index], HEC_STR("params"));
-    for (int i = 0; i < index; i++) {
-        if (mlirAttributeEqual(mlirOperationGetAttributeByName(ops->op[i], HEC_STR("params")),
-                               names))
-            return true;
-    }
-    return false;
-}
-
-// Two layers of the widest unit, and two units without layers.
-static int64_t most_units(MlirOperation module, enum hec_op kind, bool copies) {
-    struct hec_ops ops = hec_ops_below(module);
-    int64_t layer = 0, first = 0, second = 0;
-    int count = 0;
-    for (int i = 0; i < ops.count; i++) {
-        if (hec_op_is(ops.op[i], kind)) ops.op[count++] = ops.op[i];
-    }
-    for (int i = 0; i < count; i++) {
-        int64_t layers = 1;
-        if (is_named_before(&ops, i)) continue;
-        const int64_t bytes = unit_bytes(module, ops.op[i], copies, &layers);
-        if (layers > 1) {
-            layer = larger(layer, bytes);
-        } else if (bytes > first) {
-            second = first, first = bytes;
-        } else {
-            second = larger(second, bytes);
-        }
-    }
-    free(ops.op);
-    return 2 * layer + first + second;
 }
 
 // ---- all of it
@@ -159,9 +133,7 @@ struct hec_under_way hec_under_way_of(MlirOperation module) {
     const int64_t ranks = hec_module_world(module);
     u.rows = rows_bytes(module, &wave);
     u.sums = sums_bytes(module);
-    if (hec_shards_dense(module))
-        u.units = most_units(module, HEC_OP_all_gather, true) +
-                  most_units(module, HEC_OP_reduce_scatter, false);
+    if (hec_shards_dense(module)) u.units = slots_bytes(module);
     u.messages = apart && ranks > 1 ? messages_bytes(ranks) : 0;
     // Rows come and go through copies of a wave.
     u.program = apart ? 0

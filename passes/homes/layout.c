@@ -9,6 +9,7 @@
 
 #include "ir/accessors.h"
 #include "ir/core/kernel.h"
+#include "passes/base/movement.h"
 #include "passes/homes/homes.h"
 
 static int64_t round_up(int64_t value, int64_t unit) {
@@ -178,7 +179,7 @@ static int64_t place_set(const struct hec_homes *p, const struct hec_ops *ops, M
     const int64_t begin = first_page(page, offset, chunk);
     hec_set_put_offset(set, begin);
     hec_set_put_chunk_elements(set, chunk);
-    return begin + layers_of(set) * hec_set_experts(set) * chunk;
+    return begin + layers_of(set) * hec_set_experts(set) * hec_kept_elements(p->module, set, chunk);
 }
 
 // The parameter that `v`, or its gradient, lies in; null: none.
@@ -216,7 +217,7 @@ void hec_homes_parameters(struct hec_homes *p) {
         const int64_t elements = set_layout(p, ops.op[k], align);
         if (hec_any_has_set(ops.op[k])) continue;
         hec_any_put_offset(ops.op[k], offset);
-        offset += layers_of(ops.op[k]) * elements;
+        offset += layers_of(ops.op[k]) * hec_kept_elements(p->module, ops.op[k], elements);
     }
     for (int k = 0; k < ops.count; k++) {
         if (hec_op_is(ops.op[k], HEC_OP_set)) offset = place_set(p, &ops, ops.op[k], offset);

@@ -6,6 +6,7 @@
 #include "ir/core/home.h"
 #include "ir/core/kernel.h"
 #include "lang/base/vec.h"
+#include "passes/base/movement.h"
 #include "passes/homes/homes.h"
 
 #define ELEMENTS_MAX ((int64_t)1 << 62) // Any count of elements; numbers in text may be larger.
@@ -92,7 +93,9 @@ static void add_param(struct params *p, MlirOperation param) {
     check_matrix(p, param);
     const int64_t offset = hec_param_offset(param), elements = hec_param_elements(param);
     if (!hec_param_has_set(param)) {
-        add(p, param, HEC_STR(""), offset, times(at_least_one(hec_param_layers(param)), elements),
+        add(p, param, HEC_STR(""), offset,
+            times(at_least_one(hec_param_layers(param)),
+                  hec_kept_elements(p->module, param, elements)),
             hec_module_param_elements(p->module));
         return;
     }
@@ -108,7 +111,8 @@ static void add_set(struct params *p, MlirOperation set) {
     }
     const int64_t chunks = times(at_least_one(hec_set_layers(set)), hec_set_experts(set));
     if (hec_set_chunk_elements(set) % p->align != 0) fault(p, set, "chunks are not aligned");
-    add(p, set, HEC_STR(""), hec_set_offset(set), times(chunks, hec_set_chunk_elements(set)),
+    add(p, set, HEC_STR(""), hec_set_offset(set),
+        times(chunks, hec_kept_elements(p->module, set, hec_set_chunk_elements(set))),
         hec_module_param_elements(p->module));
 }
 

@@ -16,7 +16,6 @@
 #include "runtime/store/hf_load.h"
 #include "runtime/store/weights.h"
 #include "runtime/train/create.h"
-#include "runtime/train/dense.h"
 #include "runtime/train/ranks.h"
 
 // Losses against a teacher need one to be trained; an evaluation may go without.
@@ -142,7 +141,6 @@ static bool create_state(const struct hrt_run *run, struct hrt_state *state,
         return false; // Joining takes all of them.
     if (!hrt_train_ranks_join(state, error)) return false;
     const bool filled = fill_state(run, state, error);
-    hrt_train_dense_part(state);
     hrt_params_state_round(state);
     return filled;
 }

@@ -24,7 +24,6 @@
 #include "runtime/store/weights.h"
 #include "runtime/train/check_grad.h"
 #include "runtime/train/create.h"
-#include "runtime/train/dense.h"
 #include "runtime/train/ranks.h"
 #include "runtime/train/trainer.h"
 
@@ -457,9 +456,7 @@ static bool save(struct job *job, struct hrt_error *error) {
     const char *path = run->arguments->save;
     if (!path || job->last.step == 0) return true; // Nothing is better than what is there.
     const struct hrt_buffer params = hrt_params_state_buffer(&job->state, HRT_PARAMETERS);
-    hrt_train_dense_make_whole(&job->state);
     const bool saved = hrt_store_gather(&params, run->comm, path, error);
-    hrt_train_dense_part(&job->state);
     if (!hrt_train_ranks_agree(run->comm, saved, error)) return false;
     printf("saved: %s\n", path);
     return true;

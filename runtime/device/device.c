@@ -134,17 +134,17 @@ bool hrt_device_touch(struct hrt_device *device, void *at, size_t bytes) {
     return !hrt_device_is_apart(device) || device->backend->touch(device, at, bytes);
 }
 
-void hrt_device_leave(struct hrt_device *device, void *at, size_t bytes) {
-    if (hrt_device_is_apart(device))
-        device->backend->leave(device, at, bytes);
-    else
-        hrt_device_forget(device, at, bytes);
-}
-
-void hrt_device_forget(const struct hrt_device *device, void *at, size_t bytes) {
-    if (hrt_device_is_apart(device)) return;
+// Whole pages of the host.
+static void forget(void *at, size_t bytes) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t from = ((uintptr_t)at + page - 1) / page * page;
     const uintptr_t to = ((uintptr_t)at + bytes) / page * page;
     if (from < to) madvise((void *)from, to - from, MADV_DONTNEED);
+}
+
+void hrt_device_leave(struct hrt_device *device, void *at, size_t bytes) {
+    if (hrt_device_is_apart(device))
+        device->backend->leave(device, at, bytes);
+    else
+        forget(at, bytes);
 }

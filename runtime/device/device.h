@@ -168,9 +168,6 @@ bool hrt_device_touch(struct hrt_device *device, void *at, size_t bytes);
 // A page that another touch shares stays.
 void hrt_device_leave(struct hrt_device *device, void *at, size_t bytes);
 
-// The same for memory of the host, in pieces of any size. Nothing on a device with separate memory.
-void hrt_device_forget(const struct hrt_device *device, void *at, size_t bytes);
-
 // Zeroes `bytes` of the device, behind the work queued before.
 void hrt_device_clear(struct hrt_device *device, void *at, size_t bytes);
 

@@ -1,4 +1,4 @@
-// Tensors come to rank 0, one slice at a time.
+// Tensors come to one rank, one slice at a time.
 #ifndef HECATE_RUNTIME_PARAMS_GATHER_H
 #define HECATE_RUNTIME_PARAMS_GATHER_H
 
@@ -11,9 +11,14 @@
 struct hrt_gather {
     struct hrt_buffer buffer;
     struct hrt_comm *comm;  // NULL: everything is here.
-    void *room;             // Owned: where another rank's tensor arrives on the host.
-    struct hrt_slice slice; // The current one; rank 0 can read it.
+    int to;                 // The rank that they come to; may change between tensors.
+    void *room;             // Owned: where other ranks' tensors arrive on the host.
+    struct hrt_step *step;  // Owned. [ranks]
+    struct hrt_slice slice; // The current one; rank `to` can read it.
 };
+
+// Whether ranks have different tensors or parts in these buffers, so that files need a gather.
+bool hrt_params_gathers(const struct hrt_buffer *buffer);
 
 // Takes room where tensors come from others. `buffer` and `comm` are filled in. False: out of memory.
 bool hrt_params_gather_open(struct hrt_gather *gather, struct hrt_error *error);
@@ -28,7 +33,7 @@ bool hrt_params_gather_sends(const struct hrt_gather *gather);
 void hrt_params_gather_tensor(struct hrt_gather *gather, const struct hrt_tensor *tensor,
                               int64_t columns);
 
-// Brings the next slice to rank 0, where it stays until the next call. Returns false after the last.
+// Brings the next slice to rank `to`, where it stays until the next call. Returns false after the last.
 // Collective with `comm`.
 bool hrt_params_gather_next(struct hrt_gather *gather);
 

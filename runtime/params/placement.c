@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/params/part.h"
 #include "runtime/plan/plan.h"
 
 static void fill(int32_t *owner, const struct hrt_set *set, int ranks) {
@@ -35,24 +36,24 @@ static bool list_held(struct hrt_placement *placement) {
         .all_elements = program->param_elements,
         .element = program->precision == HRT_FP64 ? sizeof(double) : sizeof(float),
         .ranks = program->world ? (int32_t)program->world : 1,
-        .states = program->dense_states,
-        .shard = program->dense_shard,
+        .states = program->dense == HRT_DENSE_STATES,
         .moves = program->movement && program->movement->reshard_every > 0,
     };
     for (int i = 0; held && i < program->params; i++) {
         const struct hrt_param *param = &program->param[i];
+        const bool cut = hrt_params_is_cut(program, param, HRT_PARAMETERS);
         held[i] = (struct hpl_held_param){.offset = param->offset,
-                                          .elements = param->elements,
+                                          .elements = hrt_params_kept(program, param),
                                           .layers = param->layers,
                                           .set = param->set,
                                           .trained = param->trainable,
                                           .frozen = param->frozen,
-                                          .copied = param->rounded};
+                                          .copied = param->rounded && !cut};
     }
     for (int i = 0; sets && i < program->sets; i++) {
         const struct hrt_set *set = &program->set[i];
         sets[i] = (struct hpl_held_set){.offset = set->offset,
-                                        .chunk_elements = set->chunk_elements,
+                                        .chunk_elements = hrt_params_kept_chunk(program, set),
                                         .chunks = set->layers * set->experts,
                                         .owner = placement->owner ? placement->owner[i] : NULL};
     }

@@ -4,28 +4,26 @@
 #include <assert.h>
 
 #include "kernels/bf16.h"
+#include "runtime/params/part.h"
 #include "runtime/params/tensor.h"
 
-void hrt_params_round_tensor(const struct hrt_param *param, int64_t offset, const void *params,
-                             void *rounded) {
-    const float *from = (const float *)params + offset;
-    hk_bf16 *to = (hk_bf16 *)rounded + offset;
+void hrt_params_round_tensor(const struct hrt_param *param, const float *tensor, hk_bf16 *rounded) {
     if (param->layout == HRT_PANELS) {
-        hk_round_panels_bf16(to, from, param->rows, param->columns);
+        hk_round_panels_bf16(rounded, tensor, param->rows, param->columns);
     } else {
-        hk_round_bf16(to, from, hrt_params_size(param));
+        hk_round_bf16(rounded, tensor, hrt_params_size(param));
     }
 }
 
-void hrt_params_round(const struct hrt_placement *placement, const void *params, void *rounded,
-                      bool parted) {
+void hrt_params_round(const struct hrt_placement *placement, const void *params, void *rounded) {
+    const struct hrt_program *program = placement->program;
     struct hrt_tensor tensor = {0};
-    if (!placement->program->bind_rounded) return;
-    assert(placement->program->precision == HRT_FP32);
+    if (!program->bind_rounded) return;
+    assert(program->precision == HRT_FP32);
     while (hrt_params_tensor_next_here(placement, &tensor)) {
-        const bool shared = tensor.param->set < 0 || !placement->program->owned;
-        if (!tensor.param->rounded || (parted && shared)) continue;
-        hrt_params_round_tensor(tensor.param, tensor.offset, params, rounded);
+        if (tensor.param->rounded && !hrt_params_is_cut(program, tensor.param, HRT_PARAMETERS))
+            hrt_params_round_tensor(tensor.param, (const float *)params + tensor.offset,
+                                    (hk_bf16 *)rounded + tensor.offset);
     }
 }
 

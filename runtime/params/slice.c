@@ -16,7 +16,7 @@ static size_t aligned(size_t bytes) {
 }
 
 size_t hrt_params_staging_bytes(const struct hrt_program *program) {
-    const int64_t all = program->param_elements * hrt_params_element_bytes(program->precision);
+    const int64_t all = hrt_params_all(program) * hrt_params_element_bytes(program->precision);
     return all < STAGING ? aligned((size_t)all) : STAGING;
 }
 
@@ -60,6 +60,8 @@ bool hrt_params_slice_next(const struct hrt_buffer *buffer, struct hrt_slice *sl
     slice->first += slice->run;
     slice->run = 0;
     if (slice->first >= end) return false;
+    slice->here = hrt_params_part(buffer->placement->program, &slice->tensor, buffer->kind,
+                                  buffer->placement->rank);
     assert(!buffer->staging || param->layout == HRT_ROWS);
     slice->runs = slice->columns ? size / slice->columns : 1;
     const int64_t run =
@@ -85,17 +87,21 @@ bool hrt_params_slice_room(const struct hrt_buffer *buffer, struct hrt_slice *sl
     return true;
 }
 
-// Runs that follow each other are one copy.
+// Copies the elements that are here. Runs that follow each other are one copy.
 static void copy(const struct hrt_buffer *buffer, const struct hrt_slice *slice, bool put) {
-    const int64_t element = element_of(buffer), offset = slice->tensor.offset + slice->first;
+    const int64_t element = element_of(buffer), end = slice->here.first + slice->here.count;
     const bool together = slice->run == slice->pitch;
     const int64_t run = together ? slice->run * slice->runs : slice->run;
-    char *here = slice->at, *there = (char *)buffer->values + offset * element;
     for (int64_t i = 0; i < (together ? 1 : slice->runs); i++) {
-        hrt_device_fetch(buffer->staging->device, put ? there : here, put ? here : there,
-                         (size_t)(run * element));
-        here += run * element;
-        there += slice->pitch * element;
+        const int64_t at = slice->first + i * slice->pitch;
+        const int64_t low = at > slice->here.first ? at : slice->here.first;
+        const int64_t high = least(at + run, end);
+        char *here = (char *)slice->at + (i * run + low - at) * element;
+        char *there =
+            (char *)buffer->values + (slice->here.offset + low - slice->here.first) * element;
+        if (low < high)
+            hrt_device_fetch(buffer->staging->device, put ? there : here, put ? here : there,
+                             (size_t)((high - low) * element));
     }
 }
 
@@ -155,7 +161,8 @@ void hrt_params_slice_read(const struct hrt_program *program, const struct hrt_s
     if (slice->staged)
         memcpy(elements, staged_at(slice, first, count, element), (size_t)(count * element));
     else
-        hrt_params_tensor_read(program, slice->at, &slice->tensor, first, count, elements);
+        hrt_params_tensor_read(program, slice->at, slice->tensor.param, &slice->here, first, count,
+                               elements);
 }
 
 void hrt_params_slice_write(const struct hrt_program *program, const struct hrt_slice *slice,
@@ -164,13 +171,33 @@ void hrt_params_slice_write(const struct hrt_program *program, const struct hrt_
     if (slice->staged)
         memcpy(staged_at(slice, first, count, element), elements, (size_t)(count * element));
     else
-        hrt_params_tensor_write(program, slice->at, &slice->tensor, first, count, elements);
+        hrt_params_tensor_write(program, slice->at, slice->tensor.param, &slice->here, first, count,
+                                elements);
 }
 
 void *hrt_params_slice_bytes(const struct hrt_program *program, const struct hrt_slice *slice,
                              size_t *bytes) {
     const int64_t element = hrt_params_element_bytes(program->precision);
-    const int64_t count = slice->staged ? slice->runs * slice->run : slice->tensor.param->elements;
+    const int64_t count = slice->staged ? slice->runs * slice->run : slice->here.count;
     *bytes = (size_t)(count * element);
-    return (char *)slice->at + (slice->staged ? 0 : slice->tensor.offset * element);
+    return (char *)slice->at + (slice->staged ? 0 : slice->here.offset * element);
+}
+
+// Elements of a staged slice that lie before element `index` of the tensor.
+static int64_t staged_before(const struct hrt_slice *slice, int64_t index) {
+    if (index <= slice->first) return 0;
+    const int64_t run = (index - slice->first) / slice->pitch;
+    const int64_t before =
+        run * slice->run + least((index - slice->first) % slice->pitch, slice->run);
+    return least(before, slice->runs * slice->run);
+}
+
+size_t hrt_params_slice_share(const struct hrt_buffer *buffer, const struct hrt_slice *slice,
+                              int rank, size_t *bytes) {
+    const struct hrt_params_part part =
+        hrt_params_part(buffer->placement->program, &slice->tensor, buffer->kind, rank);
+    int64_t begin = part.first, end = part.first + part.count;
+    if (slice->staged) begin = staged_before(slice, begin), end = staged_before(slice, end);
+    *bytes = (size_t)((end - begin) * element_of(buffer));
+    return (size_t)(begin * element_of(buffer));
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "runtime/device/device.h"
+#include "runtime/params/part.h"
 #include "runtime/params/placement.h"
 #include "runtime/params/tensor.h"
 
@@ -29,11 +30,13 @@ struct hrt_staging {
 // Bytes of the staging buffer of a program: 64 MiB, or all parameters where they are fewer.
 size_t hrt_params_staging_bytes(const struct hrt_program *program);
 
-// Values, laid out like the parameters. All pointers are borrowed.
+// Values, laid out like the parameters. All pointers are borrowed. Where ranks keep parts of tensors, slices
+// are of whole ones: of what is written to them the parts come to their places, and elsewhere they are read as zeros.
 struct hrt_buffer {
     const struct hrt_placement *placement;
     void *values;
     struct hrt_staging *staging; // NULL: the host may touch the values.
+    enum hrt_values kind;
 };
 
 // A part of a tensor: `runs` runs of `run` elements. The first run begins with element `first`, and
@@ -44,6 +47,7 @@ struct hrt_slice {
     struct hrt_tensor tensor;
     int64_t columns;
     int64_t first, run, pitch, runs;
+    struct hrt_params_part here; // The elements of the tensor that this rank has.
     void *at; // NULL: not here yet. The values of the buffer, or of a staged slice its runs.
     bool staged;
 };
@@ -78,7 +82,11 @@ void hrt_params_slice_read(const struct hrt_program *program, const struct hrt_s
 void hrt_params_slice_write(const struct hrt_program *program, const struct hrt_slice *slice,
                             int64_t first, int64_t count, const void *elements);
 
-// All bytes of a slice that is here, as they are stored.
+// The part of a slice's data, as they are stored, that a rank has of a cut tensor: from which byte on, and how many.
+size_t hrt_params_slice_share(const struct hrt_buffer *buffer, const struct hrt_slice *slice,
+                              int rank, size_t *bytes);
+
+// All bytes of a slice that is here, as they are stored; on the host, of the part of its tensor.
 void *hrt_params_slice_bytes(const struct hrt_program *program, const struct hrt_slice *slice,
                              size_t *bytes);
 

@@ -13,8 +13,9 @@ struct item {
     int64_t offset, count;  // Elements of the buffer, as stored.
     size_t turn;            // The number of slices of this buffer before it.
     void *copy;
-    bool here;   // It can be read.
-    bool passed; // Nobody reads it any more.
+    bool gathered; // The copy, which is not of `copies`, came with the slice.
+    bool here;     // It can be read.
+    bool passed;   // Nobody reads it any more.
 };
 
 struct hrt_snapshot {
@@ -40,11 +41,18 @@ struct hrt_snapshot *hrt_params_snapshot_create(const struct hrt_program *progra
     return snapshot;
 }
 
+static void give_copy(struct hrt_snapshot *snapshot, struct item *item) {
+    if (item->gathered)
+        free(item->copy);
+    else if (item->copy)
+        hrt_params_copies_give(snapshot->copies, item->copy);
+    item->copy = NULL;
+}
+
 void hrt_params_snapshot_destroy(struct hrt_snapshot *snapshot) {
     if (!snapshot) return;
     for (size_t i = 0; i < snapshot->items; i++) {
-        if (snapshot->item[i].copy)
-            hrt_params_copies_give(snapshot->copies, snapshot->item[i].copy);
+        give_copy(snapshot, &snapshot->item[i]);
     }
     free(snapshot->item);
     free(snapshot->sorted);
@@ -63,22 +71,40 @@ static bool grow(struct hrt_snapshot *snapshot) {
     return true;
 }
 
+static struct item *append(struct hrt_snapshot *snapshot, const struct hrt_buffer *buffer,
+                           const struct hrt_slice *slice) {
+    if (!grow(snapshot)) return NULL;
+    struct item *item = &snapshot->item[snapshot->items++];
+    const bool same = snapshot->items > 1 && item[-1].buffer.values == buffer->values;
+    *item = (struct item){.buffer = *buffer, .slice = *slice, .turn = same ? item[-1].turn + 1 : 0};
+    return item;
+}
+
+bool hrt_params_snapshot_add_gathered(struct hrt_snapshot *snapshot,
+                                      const struct hrt_buffer *buffer,
+                                      const struct hrt_slice *slice) {
+    struct item *item = append(snapshot, buffer, slice);
+    size_t bytes;
+    const void *from = hrt_params_slice_bytes(snapshot->program, slice, &bytes);
+    if (!item || !(item->copy = malloc(bytes))) return false;
+    memcpy(item->copy, from, bytes);
+    item->gathered = item->here = true;
+    item->offset = -1; // In front of all that changes.
+    item->slice.at = item->copy;
+    return true;
+}
+
 // A tensor of the host is one slice, which is here.
 bool hrt_params_snapshot_add(struct hrt_snapshot *snapshot, const struct hrt_buffer *buffer,
                              const struct hrt_tensor *tensor) {
     struct hrt_slice slice = {.tensor = *tensor};
     while (hrt_params_slice_next(buffer, &slice)) {
-        if (!grow(snapshot)) return false;
         const bool here = !buffer->staging && hrt_params_slice_room(buffer, &slice);
-        const struct item *before = snapshot->items ? snapshot->item + snapshot->items - 1 : NULL;
-        const bool same = before && before->buffer.values == buffer->values;
-        snapshot->item[snapshot->items++] =
-            (struct item){.buffer = *buffer,
-                          .slice = slice,
-                          .offset = tensor->offset + (here ? 0 : slice.first),
-                          .count = here ? tensor->param->elements : slice.run,
-                          .turn = same ? before->turn + 1 : 0,
-                          .here = here};
+        struct item *item = append(snapshot, buffer, &slice);
+        if (!item) return false;
+        item->offset = slice.here.offset + (here ? 0 : slice.first);
+        item->count = here ? slice.here.count : slice.run;
+        item->here = here;
     }
     return true;
 }
@@ -130,7 +156,7 @@ static void copy(struct hrt_snapshot *snapshot, struct item *item) {
         }
         copy_bytes(item->copy, from, bytes);
         item->slice.at = item->copy;
-        item->slice.tensor.offset = 0;
+        item->slice.here.offset = 0;
     }
 }
 
@@ -168,7 +194,7 @@ static bool bring(struct hrt_snapshot *snapshot, struct item *item, bool waits) 
     const int64_t element = hrt_params_element_bytes(snapshot->program->precision);
     void *room = NULL;
     pthread_mutex_lock(&snapshot->lock);
-    const bool needed = !item->passed && !snapshot->stopped;
+    const bool needed = !item->passed && !item->gathered && !snapshot->stopped;
     if (needed && !waits && snapshot->copies)
         room = hrt_params_copies_take(snapshot->copies, (size_t)(item->count * element));
     if (room) hrt_params_copies_give(snapshot->copies, room); // Nobody else takes it.
@@ -221,8 +247,7 @@ bool hrt_params_snapshot_read(struct hrt_snapshot *snapshot, size_t number, int6
 void hrt_params_snapshot_pass(struct hrt_snapshot *snapshot, size_t number) {
     struct item *item = &snapshot->item[number];
     pthread_mutex_lock(&snapshot->lock);
-    if (item->copy) hrt_params_copies_give(snapshot->copies, item->copy);
-    item->copy = NULL;
+    give_copy(snapshot, item);
     item->passed = true;
     pthread_cond_broadcast(&snapshot->moved);
     pthread_mutex_unlock(&snapshot->lock);

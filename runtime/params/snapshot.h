@@ -31,6 +31,11 @@ void hrt_params_snapshot_destroy(struct hrt_snapshot *snapshot);
 bool hrt_params_snapshot_add(struct hrt_snapshot *snapshot, const struct hrt_buffer *buffer,
                              const struct hrt_tensor *tensor);
 
+// Adds a slice that was gathered (params/gather.h) for this rank's file, and copies it at once. False: out of memory.
+bool hrt_params_snapshot_add_gathered(struct hrt_snapshot *snapshot,
+                                      const struct hrt_buffer *buffer,
+                                      const struct hrt_slice *slice);
+
 // How many slices have been added.
 size_t hrt_params_snapshot_slices(const struct hrt_snapshot *snapshot);
 

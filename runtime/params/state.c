@@ -108,11 +108,13 @@ void hrt_params_state_round(struct hrt_state *state) {
     const float *params = state->values[HRT_PARAMETERS];
     struct hrt_tensor tensor = {0};
     if (!hrt_device_is_apart(device)) {
-        hrt_params_round(state->placement, params, state->rounded, state->parted);
+        hrt_params_round(state->placement, params, state->rounded);
         return;
     }
     while (state->rounded && hrt_params_tensor_next_here(state->placement, &tensor)) {
-        if (!tensor.param->rounded) continue;
+        if (!tensor.param->rounded ||
+            hrt_params_is_cut(state->program, tensor.param, HRT_PARAMETERS))
+            continue;
         assert(tensor.param->layout == HRT_ROWS);
         device->backend->round(device, (hk_bf16 *)state->rounded + tensor.offset,
                                params + tensor.offset, tensor.param->elements);
@@ -127,6 +129,7 @@ struct hrt_buffer hrt_params_state_buffer(struct hrt_state *state, enum hrt_valu
     return (struct hrt_buffer){
         .placement = state->placement,
         .values = state->values[values],
+        .kind = values,
         .staging = hrt_device_is_apart(&state->device) ? &state->staging : NULL,
     };
 }

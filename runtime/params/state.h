@@ -47,8 +47,6 @@ struct hrt_state {
     struct hrt_experts *experts;
     struct hrt_fssdp *fssdp; // For programs that move experts.
     struct hrt_train_dense *dense;
-    bool
-        parted; // This rank has its parts alone of dense parameters (dense.h, dense = shard); else all.
     // For values that are being saved (params/snapshot.h): code that changes parameters, means or variances asks it
     // first. NULL: none.
     struct hrt_snapshot *snapshot;

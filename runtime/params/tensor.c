@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernels/types.h"
+#include "runtime/params/part.h"
 #include "runtime/params/placement.h"
 
 static int64_t experts_of(const struct hrt_program *program, const struct hrt_param *param) {
@@ -17,11 +18,21 @@ int64_t hrt_params_chunk_offset(const struct hrt_set *set, int64_t layer, int64_
     return set->offset + (layer * set->experts + expert) * set->chunk_elements;
 }
 
+int64_t hrt_params_all(const struct hrt_program *program) {
+    int64_t elements = 0;
+    for (int i = 0; i < program->params; i++)
+        elements += hrt_params_tensors(program, &program->param[i]) * program->param[i].elements;
+    return elements;
+}
+
 static int64_t offset_of(const struct hrt_program *program, const struct hrt_tensor *tensor) {
     const struct hrt_param *param = tensor->param;
-    if (param->set < 0) return param->offset + tensor->layer * param->elements;
-    return hrt_params_chunk_offset(&program->set[param->set], tensor->layer, tensor->expert) +
-           param->offset;
+    if (param->set < 0) return param->offset + tensor->layer * hrt_params_kept(program, param);
+    const struct hrt_set *set = &program->set[param->set];
+    if (!hrt_params_is_cut(program, param, HRT_PARAMETERS))
+        return hrt_params_chunk_offset(set, tensor->layer, tensor->expert) + param->offset;
+    return set->offset +
+           (tensor->layer * set->experts + tensor->expert) * hrt_params_kept_chunk(program, set);
 }
 
 bool hrt_params_tensor_next(const struct hrt_program *program, struct hrt_tensor *tensor) {
@@ -114,29 +125,49 @@ static int64_t run_from(const struct hrt_param *param, int64_t logical, int64_t 
     return run < count ? run : count;
 }
 
+// A run of stored elements, as far as it is here.
+struct run {
+    int64_t stored; // Where it begins, from `here->offset` on.
+    int64_t behind; // Elements of the run before.
+    int64_t count;
+};
+
+static int64_t inside(int64_t at, int64_t elements) {
+    return at < 0 ? 0 : at < elements ? at : elements;
+}
+
+static struct run clip(const struct hrt_params_part *here, int64_t stored, int64_t count) {
+    const int64_t first = inside(stored - here->first, here->count);
+    const int64_t end = inside(stored + count - here->first, here->count);
+    return (struct run){here->offset + first, here->first + first - stored, end - first};
+}
+
 void hrt_params_tensor_read(const struct hrt_program *program, const void *values,
-                            const struct hrt_tensor *tensor, int64_t first, int64_t count,
-                            void *elements) {
+                            const struct hrt_param *param, const struct hrt_params_part *here,
+                            int64_t first, int64_t count, void *elements) {
     const int64_t bytes = hrt_params_element_bytes(program->precision);
-    const char *from = (const char *)values + tensor->offset * bytes;
     char *to = elements;
     for (int64_t run; count > 0; first += run, count -= run, to += run * bytes) {
-        run = run_from(tensor->param, first, count);
-        memcpy(to, from + hrt_params_stored_index(tensor->param, first) * bytes,
-               (size_t)(run * bytes));
+        run = run_from(param, first, count);
+        const struct run some = clip(here, hrt_params_stored_index(param, first), run);
+        if (some.count < run) memset(to, 0, (size_t)(run * bytes));
+        if (some.count > 0)
+            memcpy(to + some.behind * bytes, (const char *)values + some.stored * bytes,
+                   (size_t)(some.count * bytes));
     }
 }
 
 void hrt_params_tensor_write(const struct hrt_program *program, void *values,
-                             const struct hrt_tensor *tensor, int64_t first, int64_t count,
-                             const void *elements) {
+                             const struct hrt_param *param, const struct hrt_params_part *here,
+                             int64_t first, int64_t count, const void *elements) {
     const int64_t bytes = hrt_params_element_bytes(program->precision);
     const char *from = elements;
-    char *to = (char *)values + tensor->offset * bytes;
     for (int64_t run; count > 0; first += run, count -= run, from += run * bytes) {
-        run = run_from(tensor->param, first, count);
-        memcpy(to + hrt_params_stored_index(tensor->param, first) * bytes, from,
-               (size_t)(run * bytes));
+        run = run_from(param, first, count);
+        const struct run some = clip(here, hrt_params_stored_index(param, first), run);
+        if (some.count > 0)
+            memcpy((char *)values + some.stored * bytes, from + some.behind * bytes,
+                   (size_t)(some.count * bytes));
     }
 }
 

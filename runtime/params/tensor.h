@@ -8,18 +8,23 @@
 
 #include "runtime/program.h"
 
-struct hrt_placement; // params/placement.h
+struct hrt_placement;   // params/placement.h
+struct hrt_params_part; // params/part.h
 
 enum { HRT_PATH_MAX = 256 }; // Bytes of a tensor's path, with its end.
 
 struct hrt_tensor {
     const struct hrt_param *param; // NULL: before the first.
     int64_t layer, expert;         // Expert is 0 outside a set.
-    int64_t offset;                // Elements into the parameter buffer.
+    int64_t
+        offset; // Elements into the parameter buffer: of it, of its place for a part, or of its chunk's.
 };
 
 // The values that belong to every parameter, in buffers with the parameters' places (struct hrt_state, values).
 enum hrt_values { HRT_PARAMETERS, HRT_GRADIENTS, HRT_MEANS, HRT_VARIANCES, HRT_VALUES };
+
+// Elements of all tensors, as one rank alone would store them.
+int64_t hrt_params_all(const struct hrt_program *program);
 
 // Steps to the next tensor: parameters in the order of the table, then layers, then experts. Start
 // with a zeroed tensor. Returns false after the last.
@@ -56,14 +61,15 @@ void hrt_params_tensor_path(const struct hrt_tensor *tensor, char path[HRT_PATH_
 void hrt_params_tensor_name(const struct hrt_tensor *tensor, const char *pattern,
                             char path[HRT_PATH_MAX]);
 
-// Copies elements first .. first + count - 1, row major over the shape, of the tensor in `values` to or from
-// `elements`, of the program's precision. Padding is never touched.
+// Copies elements first .. first + count - 1, row major over the shape, of a tensor of which `values` has `here`, to or
+// from `elements`, of the program's precision. Padding is never touched. Those that are not here are read as
+// zeros, and not written.
 void hrt_params_tensor_read(const struct hrt_program *program, const void *values,
-                            const struct hrt_tensor *tensor, int64_t first, int64_t count,
-                            void *elements);
+                            const struct hrt_param *param, const struct hrt_params_part *here,
+                            int64_t first, int64_t count, void *elements);
 void hrt_params_tensor_write(const struct hrt_program *program, void *values,
-                             const struct hrt_tensor *tensor, int64_t first, int64_t count,
-                             const void *elements);
+                             const struct hrt_param *param, const struct hrt_params_part *here,
+                             int64_t first, int64_t count, const void *elements);
 
 // Where element `logical` (row major over the shape) is stored, relative to the tensor's offset.
 int64_t hrt_params_stored_index(const struct hrt_param *param, int64_t logical);

@@ -1,7 +1,11 @@
 // Walks parameters, then sets.
 #include "runtime/plan/held.h"
 
-enum { COPY_BYTES = 2 };
+enum { COPY_BYTES = 2, PART = 64 };
+
+int64_t hpl_part(int64_t elements, int64_t ranks) {
+    return ((elements + ranks - 1) / ranks + PART - 1) / PART * PART;
+}
 
 static bool has(const struct hpl_held_param *param, enum hpl_buffer buffer) {
     if (buffer == HPL_PARAMETERS) return true;
@@ -87,10 +91,6 @@ static int64_t most_owned(const struct hpl_held *held, const struct hpl_held_set
     return most;
 }
 
-static int64_t shared(const struct hpl_held *held, int64_t elements) {
-    return (elements + held->ranks - 1) / held->ranks;
-}
-
 // In a chunk. Memory of parameters that are not trained is not touched.
 static int64_t chunk_elements(const struct hpl_held *held, int32_t set, enum hpl_buffer buffer) {
     int64_t elements = 0;
@@ -102,30 +102,20 @@ static int64_t chunk_elements(const struct hpl_held *held, int32_t set, enum hpl
     return elements;
 }
 
-// Elements of one layer of a parameter outside of experts that this rank holds.
-static int64_t held_elements(const struct hpl_held *held, const struct hpl_held_param *param,
-                             bool share, enum hpl_buffer buffer) {
-    share =
-        share && (param->trained || param->frozen); // Others are tables, which each rank computes.
-    if (share && buffer == HPL_COPIES) return 0;
-    return share ? shared(held, param->elements) : param->elements;
-}
-
 int64_t hpl_held_bytes(const struct hpl_held *held, enum hpl_buffer buffer) {
-    const bool share =
-        held->shard || (held->states && (buffer == HPL_STATE || buffer == HPL_OTHER_STATE));
+    const bool share = held->states && (buffer == HPL_STATE || buffer == HPL_OTHER_STATE);
     int64_t elements = 0;
     for (int32_t i = 0; i < held->params; i++) {
         const struct hpl_held_param *param = &held->param[i];
         if (param->set >= 0 || !has(param, buffer)) continue;
-        elements += param->layers * held_elements(held, param, share, buffer);
+        elements +=
+            param->layers * (share ? hpl_part(param->elements, held->ranks) : param->elements);
     }
     for (int32_t i = 0; i < held->sets; i++) {
-        const int64_t all = most_owned(held, &held->set[i]) * chunk_elements(held, i, buffer);
-        if (share && !held->set[i].owner)
-            elements += buffer == HPL_COPIES ? 0 : shared(held, all);
-        else
-            elements += all;
+        const struct hpl_held_set *set = &held->set[i];
+        const int64_t all = chunk_elements(held, i, buffer);
+        const bool shared = share && !set->owner;
+        elements += most_owned(held, set) * (shared ? hpl_part(all, held->ranks) : all);
     }
     return elements * hpl_held_element(held, buffer);
 }

@@ -1,6 +1,7 @@
 // held.h: the parts of parameters, gradients, states and copies that a rank holds, at the same places in each buffer.
-// A rank holds everything outside of experts, and the chunks that it owns. Parameters that are not trained have
-// neither gradients nor states. The compiler announces these bytes, the runtime takes them.
+// A rank holds everything outside of experts, or a part of each tensor of it, and the chunks that it owns.
+// Parameters that are not trained have neither gradients nor states.
+// The compiler announces these bytes, the runtime takes them.
 #ifndef HECATE_RUNTIME_PLAN_HELD_H
 #define HECATE_RUNTIME_PLAN_HELD_H
 
@@ -22,14 +23,15 @@ enum hpl_buffer {
 };
 
 struct hpl_held_param {
-    int64_t offset, elements, layers; // In a set: into a chunk, per expert.
-    int32_t set;                      // -1: of none.
-    bool trained, copied;             // It has gradients and states; a copy in bf16.
-    bool frozen;                      // Not trained, though it could be.
+    int64_t offset, elements,
+        layers;           // Elements that a rank keeps. In a set: into a chunk, per expert.
+    int32_t set;          // -1: of none.
+    bool trained, copied; // It has gradients and states; a copy in bf16.
+    bool frozen;          // Not trained, though it could be.
 };
 
 struct hpl_held_set {
-    int64_t offset, chunk_elements, chunks; // Layers times experts.
+    int64_t offset, chunk_elements, chunks; // Elements that a rank keeps; layers times experts.
     const int32_t *owner;                   // [chunks] ranks. NULL: every rank has all.
 };
 
@@ -40,9 +42,9 @@ struct hpl_held {
     int64_t all_elements; // A buffer has.
     int32_t element;      // Bytes of an element, but of copies.
     int32_t ranks;
-    bool states; // Ranks share the states of dense parameters (parallel.dense = states).
-    bool shard;  // And parameters and gradients (parallel.dense = shard); copies come and go.
-    bool moves;  // Chunks get new owners, as many for each rank as before.
+    bool
+        states; // Ranks share the states of dense parameters, which are whole otherwise (parallel.dense = states).
+    bool moves; // Chunks get new owners, as many for each rank as before.
 };
 
 // A part of a buffer; zeroed: before the first.
@@ -51,6 +53,10 @@ struct hpl_extent {
     int64_t chunk;         // The walk is here.
     int32_t next, set;
 };
+
+// Elements of each rank's part of a tensor that ranks share, at most. Rank r's part is [r p, (r + 1) p), as far as the
+// tensor reaches. Parts are aligned, and cut no two rows of a panel.
+int64_t hpl_part(int64_t elements, int64_t ranks);
 
 // Bytes of an element of a buffer.
 int64_t hpl_held_element(const struct hpl_held *held, enum hpl_buffer buffer);

@@ -11,7 +11,6 @@
 #include "runtime/store/checkpoint_states.h"
 #include "runtime/store/checkpoint_values.h"
 #include "runtime/store/weights.h"
-#include "runtime/train/dense.h"
 #include "runtime/train/ranks.h"
 
 static bool read_facts(struct hrt_checkpoint *checkpoint, struct hrt_error *error) {
@@ -161,8 +160,6 @@ bool hrt_store_checkpoint_load(const struct hrt_checkpoint *checkpoint, struct h
         const enum hrt_values values = hrt_value_files[i].values;
         if (!state->values[values]) continue; // Not in training.
         if (!load_values(checkpoint, state, i, &states, error)) return false;
-        if (values >= HRT_MEANS && state->program->dense_states && state->dense)
-            hrt_train_dense_forget(state->dense, state->values[values]);
     }
     if (state->training) hrt_store_states_warn(&states, checkpoint->folder);
     return true;

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/params/gather.h"
 #include "runtime/params/snapshot.h"
 #include "runtime/store/checkpoint.h"
 #include "runtime/store/checkpoint_folder.h"
 #include "runtime/store/checkpoint_states.h"
 #include "runtime/store/checkpoint_values.h"
 #include "runtime/store/checkpoint_writer.h"
-#include "runtime/train/dense.h"
 #include "runtime/train/ranks.h"
 
 struct hrt_saving {
@@ -57,29 +57,70 @@ static bool list_all(struct hrt_saving *saving, struct hrt_error *error) {
     return true;
 }
 
-static bool add_values(struct hrt_written *file, struct hrt_snapshot *snapshot,
-                       const struct hrt_buffer *buffer) {
-    file->first = hrt_params_snapshot_slices(snapshot);
-    for (size_t i = 0; i < file->listing.entries; i++) {
-        if (!hrt_params_snapshot_add(snapshot, buffer, &file->listing.entry[i].tensor))
-            return false;
+// All ranks bring their parts of a tensor to the one that writes it, which copies them at once.
+static bool add_parts(const struct hrt_saving *saving, struct hrt_gather *gather,
+                      const struct hrt_tensor *tensor, int writer) {
+    bool added = true;
+    gather->to = writer;
+    hrt_params_gather_tensor(gather, tensor, 0);
+    while (hrt_params_gather_next(gather)) {
+        if (writer == saving->comm->rank)
+            added = added && hrt_params_snapshot_add_gathered(saving->writer.snapshot,
+                                                              &gather->buffer, &gather->slice);
     }
-    file->slices = hrt_params_snapshot_slices(snapshot) - file->first;
-    return true;
+    return added;
 }
 
-// From here on values are copied before they change.
+// This rank's tensors among all that files of these values have. Collective.
+static bool add_values(const struct hrt_saving *saving, struct hrt_gather *gather,
+                       const struct hrt_listing *all) {
+    const struct hrt_program *program = saving->state->program;
+    struct hrt_snapshot *snapshot = saving->writer.snapshot;
+    bool added = true;
+    for (size_t i = 0; i < all->entries; i++) {
+        const struct hrt_tensor *tensor = &all->entry[i].tensor;
+        if (hrt_params_is_cut(program, tensor->param, gather->buffer.kind))
+            added =
+                add_parts(saving, gather, tensor, (int)(i % (size_t)saving->comm->size)) && added;
+        else if (is_mine(saving, tensor, i))
+            added = added && hrt_params_snapshot_add(snapshot, &gather->buffer, tensor);
+    }
+    return added;
+}
+
+// Opens what adding takes. All ranks open it, or none adds.
+static bool open_values(struct hrt_saving *saving, int number, struct hrt_gather *gather,
+                        struct hrt_listing *all, struct hrt_error *error) {
+    const enum hrt_values values = hrt_value_files[number].values;
+    *gather = (struct hrt_gather){.buffer = hrt_params_state_buffer(saving->state, values)};
+    if (hrt_params_gathers(&gather->buffer)) gather->comm = saving->comm;
+    const bool opened =
+        (saving->writer.snapshot || hrt_fail(error, "cannot save: out of memory")) &&
+        hrt_params_listing_create(all, saving->state->program, values, error) &&
+        hrt_params_gather_open(gather, error);
+    return hrt_train_ranks_agree(saving->comm, opened, error);
+}
+
+// From here on values are copied before they change. Collective.
 static bool take_snapshot(struct hrt_saving *saving, struct hrt_error *error) {
     struct hrt_writer *writer = &saving->writer;
     writer->snapshot = hrt_params_snapshot_create(writer->program, saving->to->copies);
-    bool taken = writer->snapshot;
-    for (int i = 0; taken && i < HRT_VALUE_FILES; i++) {
-        const struct hrt_buffer buffer =
-            hrt_params_state_buffer(saving->state, hrt_value_files[i].values);
-        taken = add_values(&writer->file[i], writer->snapshot, &buffer);
+    bool taken = true, opened = true;
+    for (int i = 0; opened && i < HRT_VALUE_FILES; i++) {
+        struct hrt_written *file = &writer->file[i];
+        struct hrt_gather gather = {0};
+        struct hrt_listing all = {0};
+        opened = open_values(saving, i, &gather, &all, error);
+        file->first = opened ? hrt_params_snapshot_slices(writer->snapshot) : 0;
+        if (opened) taken = add_values(saving, &gather, &all) && taken;
+        file->slices = opened ? hrt_params_snapshot_slices(writer->snapshot) - file->first : 0;
+        hrt_params_gather_close(&gather);
+        hrt_params_listing_free(&all);
     }
-    if (!taken || !hrt_params_snapshot_seal(writer->snapshot))
-        return hrt_fail(error, "cannot save: out of memory");
+    if (!opened) return false;
+    const bool sealed = (taken && hrt_params_snapshot_seal(writer->snapshot)) ||
+                        hrt_fail(error, "cannot save: out of memory");
+    if (!hrt_train_ranks_agree(saving->comm, sealed, error)) return false;
     saving->state->snapshot = writer->snapshot;
     return true;
 }
@@ -129,24 +170,6 @@ static bool complete(const struct hrt_saving *saving, const int64_t *collected,
     return written;
 }
 
-// With dense = states the states of what all ranks have lie in parts; those of the others are only here for the file: so
-// all that this rank writes is copied at once.
-static void make_whole(const struct hrt_state *state) {
-    if (!state->program->dense_states || !state->dense) return;
-    if (state->parted) hrt_train_dense_gather(state->dense, state->values[HRT_PARAMETERS]);
-    for (int values = HRT_MEANS; values <= HRT_VARIANCES; values++)
-        hrt_train_dense_gather(state->dense, state->values[values]);
-}
-
-static void make_parts(const struct hrt_state *state) {
-    if (!state->program->dense_states || !state->dense) return;
-    if (hrt_device_is_apart(&state->device)) return; // It gives nothing back.
-    hrt_params_snapshot_change(state->snapshot, 0, state->program->param_elements);
-    if (state->parted) hrt_train_dense_forget(state->dense, state->values[HRT_PARAMETERS]);
-    for (int values = HRT_MEANS; values <= HRT_VARIANCES; values++)
-        hrt_train_dense_forget(state->dense, state->values[values]);
-}
-
 static void destroy(struct hrt_saving *saving) {
     struct hrt_writer *writer = &saving->writer;
     if (saving->state->snapshot == writer->snapshot) saving->state->snapshot = NULL;
@@ -159,17 +182,17 @@ static void destroy(struct hrt_saving *saving) {
 static bool begin(struct hrt_saving *saving, struct hrt_error *error) {
     const char *dir = saving->to->dir;
     struct hrt_comm *comm = saving->comm;
-    make_whole(saving->state);
-    const bool begun =
+    const bool listed =
         hrt_store_folder_of_partial(saving->writer.folder, dir, saving->step, error) &&
         (hrt_store_states_note(saving->facts, saving->state) ||
          hrt_fail(error, "cannot save: out of memory")) &&
-        list_all(saving, error) && take_snapshot(saving, error) &&
-        (comm->rank > 0 || hrt_store_folder_begin(dir, saving->step, error));
-    const bool all = hrt_train_ranks_agree(comm, begun, error);
-    if (all) hrt_store_writer_start(&saving->writer);
-    make_parts(saving->state);
-    return all;
+        list_all(saving, error);
+    if (!hrt_train_ranks_agree(comm, listed, error)) return false;
+    if (!take_snapshot(saving, error)) return false;
+    const bool begun = comm->rank > 0 || hrt_store_folder_begin(dir, saving->step, error);
+    if (!hrt_train_ranks_agree(comm, begun, error)) return false;
+    hrt_store_writer_start(&saving->writer);
+    return true;
 }
 
 bool hrt_store_checkpoint_begin(struct hrt_saving **saving,

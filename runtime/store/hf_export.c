@@ -443,8 +443,9 @@ bool hrt_store_hf_write(const struct hrt_hf_export *export, const struct hrt_buf
                                   .program = placement->program,
                                   .gather = {.buffer = *params},
                                   .error = error};
-    const bool alone = comm->rank > 0 && !placement->owner; // Rank 0 has everything.
-    if (placement->owner) exporting.gather.comm = comm;
+    const bool gathers = hrt_params_gathers(params);
+    const bool alone = comm->rank > 0 && !gathers; // Rank 0 has everything.
+    if (gathers) exporting.gather.comm = comm;
     const bool begun = alone || (hrt_params_gather_open(&exporting.gather, error) &&
                                  list(&exporting) && (comm->rank > 0 || begin(&exporting)));
     const bool all = hrt_train_ranks_agree(comm, begun, error);

@@ -85,8 +85,9 @@ bool hrt_store_save(const struct hrt_buffer *params, const char *path, struct hr
 bool hrt_store_gather(const struct hrt_buffer *params, struct hrt_comm *comm, const char *path,
                       struct hrt_error *error) {
     struct saving saving = {.program = params->placement->program, .gather = {.buffer = *params}};
-    if (params->placement->owner) saving.gather.comm = comm;
-    if (!params->placement->owner && comm->rank > 0) return true; // Rank 0 has everything.
+    const bool gathers = hrt_params_gathers(params);
+    if (gathers) saving.gather.comm = comm;
+    if (!gathers && comm->rank > 0) return true; // Rank 0 has everything.
     return save(&saving, path, error);
 }
 

@@ -67,11 +67,31 @@ static bool same_routing(const struct check *check) {
     return other == 0;
 }
 
-// An element of the parameters. `here`: it is on this rank.
+// An element of the parameters. `here`: it is on this rank. `told`: this rank tells its gradient, the only one.
 struct element {
     int64_t at;
-    bool here;
+    bool here, told;
 };
+
+static struct element element_at(const struct check *check, const struct hrt_tensor *tensor,
+                                 int64_t logical) {
+    const struct hrt_state *state = check->state;
+    const struct hrt_placement *placement = state->placement;
+    const int64_t stored = hrt_params_stored_index(tensor->param, logical);
+    struct hrt_params_part part[HRT_VALUES];
+    bool has[HRT_VALUES];
+    for (int i = 0; i < HRT_VALUES; i++) {
+        part[i] = hrt_params_part(state->program, tensor, i, placement->rank);
+        has[i] = stored >= part[i].first && stored < part[i].first + part[i].count &&
+                 hrt_params_tensor_is_here(placement, tensor);
+    }
+    // Sums of gradients are where states are; those that all ranks have are of rank 0.
+    const bool owned = placement->owner && tensor->param->set >= 0;
+    const bool one = owned || hrt_params_is_cut(state->program, tensor->param, HRT_MEANS) ||
+                     placement->rank == 0;
+    return (struct element){part[HRT_PARAMETERS].offset + stored - part[HRT_PARAMETERS].first,
+                            has[HRT_PARAMETERS], has[HRT_MEANS] && one};
+}
 
 // The loss with `delta` added to the element; false when tokens went to other experts.
 static bool loss_at(struct check *check, struct element element, double delta, double *loss) {
@@ -100,13 +120,12 @@ static bool difference_at(struct check *check, struct element element, double h,
     return true;
 }
 
-// The gradient, that all ranks know: of rank 0 what every rank has, of its owner what one has.
-static double gradient_at(const struct check *check, struct element element, bool owned) {
+// The gradient, that all ranks know.
+static double gradient_at(const struct check *check, struct element element) {
     const struct hrt_comm *comm = check->state->comm;
-    const bool tells = element.here && (owned || !comm || comm->rank == 0);
     const double *grads = check->state->values[HRT_GRADIENTS];
     double gradient = 0;
-    if (tells)
+    if (element.told)
         hrt_device_read(&check->state->device, &gradient, grads + element.at, sizeof gradient,
                         HRT_WHY_VALUES);
     if (comm) hrt_net_comm_all_reduce(check->state->comm, &gradient, 1, HRT_DOUBLE);
@@ -116,9 +135,8 @@ static double gradient_at(const struct check *check, struct element element, boo
 // Compares at an element; false when every step changes the routing or crosses a kink (of relu, maximum) or
 // a jump (of a pick that a capacity drops). Where neither is seen, a bad comparison gets its chance at
 // smaller steps.
-static bool compare_at(struct check *check, struct element element, bool owned,
-                       struct finding *finding) {
-    const double gradient = gradient_at(check, element, owned);
+static bool compare_at(struct check *check, struct element element, struct finding *finding) {
+    const double gradient = gradient_at(check, element);
     *finding = (struct finding){.error = -1};
     for (int i = 0; i < STEP_SIZES; i++) {
         double difference, rough;
@@ -148,10 +166,7 @@ static bool check_element(struct check *check, const struct hrt_param *param, in
         const int64_t expert = set ? draw_below(check, set->experts) : 0;
         const struct hrt_tensor tensor = hrt_params_tensor_at(program, param, layer, expert);
         const int64_t drawn = draw_below(check, hrt_params_size(param));
-        const struct element element = {
-            tensor.offset + hrt_params_stored_index(param, drawn),
-            hrt_params_tensor_is_here(check->state->placement, &tensor)};
-        if (compare_at(check, element, set && program->owned, finding)) return true;
+        if (compare_at(check, element_at(check, &tensor, drawn), finding)) return true;
         check->redrawn++;
     }
     return false;
@@ -202,9 +217,7 @@ static void compute_gradients(struct check *check) {
     program->backward(state->model, program->batch, state->ids, state->targets, scale_of(check), 1);
     hrt_train_ranks_sum_gradients(state);
     check->magnitude =
-        floor_share * hrt_train_grad_norm(state) / sqrt((double)program->param_elements);
-    if (state->dense)
-        hrt_train_dense_gather(state->dense, state->values[HRT_GRADIENTS]); // Ranks may have parts.
+        floor_share * hrt_train_grad_norm(state) / sqrt((double)hrt_params_all(program));
 }
 
 static bool worse(double error, double than) {

@@ -65,8 +65,7 @@ static bool reserve_all(struct hrt_state *state, enum hrt_training training,
                  batch = hrt_params_state_ids_bytes(program);
     const size_t rounded = hrt_params_rounded_bytes(program);
     const bool apart = hrt_device_is_apart(&state->device), ahead = apart && !program->world;
-    const bool own = program->owned || program->dense_shard;
-    const bool part = own || program->dense_states;
+    const bool own = program->owned, part = own || program->dense == HRT_DENSE_STATES;
     const enum hrt_memory placed =
         hpl_held_in_parts(&state->placement->held) ? HRT_IN_PARTS : HRT_OF_DEVICE;
     const enum hrt_memory states = program->host_states ? HRT_PARTS_ON_HOST : placed;

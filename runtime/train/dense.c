@@ -6,35 +6,37 @@
 #include <string.h>
 
 #include "runtime/base/error.h"
+#include "runtime/params/part.h"
 #include "runtime/params/state.h"
 #include "runtime/params/tensor.h"
+#include "runtime/plan/held.h"
 #include "runtime/train/dense_jobs.h"
-#include "runtime/train/optimizer.h"
 
 // Frozen parameters are in parts with dense = shard, and have no gradient.
 static bool is_dense(const struct hrt_program *program, const struct hrt_param *param) {
-    return param->set < 0 && (param->trainable || (program->dense_shard && param->frozen));
+    const bool frozen = program->dense == HRT_DENSE_SHARD && param->frozen;
+    return param->set < 0 && (param->trainable || frozen);
 }
 
 static int64_t count_tensors(const struct hrt_program *program) {
     int64_t tensors = 0;
     for (int i = 0; i < program->params; i++)
         tensors += is_dense(program, &program->param[i]) ? program->param[i].layers : 0;
-    for (int i = 0; !program->owned && i < program->sets; i++) tensors += program->set[i].layers;
+    for (int i = 0; !program->owned && i < program->sets; i++)
+        tensors += program->set[i].layers * program->set[i].experts;
     return tensors;
 }
 
-// Elements of the widest rank's parts, of `ranks` ranks: those of one tensor differ by an element at most.
+// Elements of the widest rank's parts, of `ranks` ranks.
 static int64_t widest_parts(const struct hrt_program *program, int64_t ranks) {
     int64_t elements = 0;
     for (int i = 0; i < program->params; i++) {
         const struct hrt_param *param = &program->param[i];
-        if (is_dense(program, param))
-            elements += param->layers * ((param->elements + ranks - 1) / ranks);
+        if (is_dense(program, param)) elements += param->layers * hpl_part(param->elements, ranks);
     }
     for (int i = 0; !program->owned && i < program->sets; i++) {
         const struct hrt_set *set = &program->set[i];
-        elements += set->layers * ((set->experts * set->chunk_elements + ranks - 1) / ranks);
+        elements += set->layers * set->experts * hpl_part(set->chunk_elements, ranks);
     }
     return elements;
 }
@@ -64,15 +66,16 @@ static void list_tensors(struct hrt_train_dense *dense) {
         dense->param_tensor[i] = is_dense(program, param) ? dense->tensors : -1;
         for (int64_t layer = 0; is_dense(program, param) && layer < param->layers; layer++)
             dense->tensor[dense->tensors++] = (struct hrt_train_dense_tensor){
-                .offset = param->offset + layer * param->elements, .count = param->elements};
+                .offset = param->offset + layer * hrt_params_kept(program, param),
+                .count = param->elements};
     }
     for (int i = 0; i < program->sets; i++) {
         const struct hrt_set *set = &program->set[i];
-        const int64_t count = set->experts * set->chunk_elements;
         dense->set_tensor[i] = program->owned ? -1 : dense->tensors;
-        for (int64_t layer = 0; !program->owned && layer < set->layers; layer++)
+        for (int64_t chunk = 0; !program->owned && chunk < set->layers * set->experts; chunk++)
             dense->tensor[dense->tensors++] = (struct hrt_train_dense_tensor){
-                .offset = set->offset + layer * count, .count = count};
+                .offset = set->offset + chunk * hrt_params_kept_chunk(program, set),
+                .count = set->chunk_elements};
     }
 }
 
@@ -87,10 +90,11 @@ static void for_bucket(struct hrt_train_dense *dense, int number, int64_t layer,
         each(dense, first + (layers > 1 ? layer : 0));
     }
     for (int i = 0; i < bucket->sets; i++) {
+        const struct hrt_set *set = &dense->program->set[bucket->set[i]];
         const int64_t first = dense->set_tensor[bucket->set[i]];
-        const int64_t layers = dense->program->set[bucket->set[i]].layers;
         assert(first >= 0);
-        each(dense, first + (layers > 1 ? layer : 0));
+        for (int64_t e = 0; e < set->experts; e++)
+            each(dense, first + (set->layers > 1 ? layer : 0) * set->experts + e);
     }
 }
 
@@ -135,8 +139,7 @@ bool hrt_train_dense_create(struct hrt_train_dense **created, struct hrt_state *
         .grads = state->values[HRT_GRADIENTS],
         .params = state->values[HRT_PARAMETERS],
         .element = (size_t)hrt_params_element_bytes(program->precision),
-        .states = program->dense_states,
-        .shard = program->dense_shard,
+        .kind = program->dense,
         .tensor = calloc(tensors + 1, sizeof *dense->tensor),
         .param_tensor = calloc((size_t)program->params + 1, sizeof *dense->param_tensor),
         .set_tensor = calloc((size_t)program->sets + 1, sizeof *dense->set_tensor),
@@ -159,7 +162,7 @@ bool hrt_train_dense_create(struct hrt_train_dense **created, struct hrt_state *
     dense->arrived = dense->brought + ranks;
     list_tensors(dense);
     expect_all(dense);
-    if (!dense->shard || hrt_train_dense_units_create(dense, state)) return true;
+    if (dense->kind != HRT_DENSE_SHARD || hrt_train_dense_units_create(dense, state)) return true;
     hrt_train_dense_destroy(dense);
     *created = NULL;
     return hrt_fail(error, "out of memory");
@@ -194,7 +197,8 @@ static void enqueue(struct hrt_train_dense *dense, int64_t tensor) {
 
 static void start_queued(struct hrt_train_dense *dense) {
     if (dense->started == dense->queued) return;
-    hrt_train_dense_start(dense, dense->started, dense->queued, dense->grads, true, !dense->states);
+    hrt_train_dense_start(dense, dense->started, dense->queued, dense->grads, true,
+                          dense->kind == HRT_DENSE_REPLICATE);
     dense->started = dense->queued;
 }
 
@@ -206,8 +210,9 @@ void hrt_train_dense_last(struct hrt_train_dense *dense, bool last) {
 
 void hrt_train_dense_ready(struct hrt_train_dense *dense, int bucket, int64_t layer) {
     int64_t elements = 0;
-    if (dense->shard) hrt_train_dense_reduce(dense, bucket, layer);
-    if (dense->shard || !dense->last) return;
+    const bool shard = dense->kind == HRT_DENSE_SHARD;
+    if (shard) hrt_train_dense_reduce(dense, bucket, layer);
+    if (shard || !dense->last) return;
     for_bucket(dense, bucket, layer, enqueue);
     for (int64_t i = dense->started; i < dense->queued; i++)
         elements += dense->tensor[dense->queue[i]].count;
@@ -216,7 +221,7 @@ void hrt_train_dense_ready(struct hrt_train_dense *dense, int bucket, int64_t la
 
 void hrt_train_dense_finish(struct hrt_train_dense *dense) {
     hrt_train_dense_complete(dense);
-    if (dense->shard) return; // Each part was summed as it was complete.
+    if (dense->kind == HRT_DENSE_SHARD) return; // Each part was summed as it was complete.
     for (int64_t i = 0; i < dense->tensors; i++) {
         if (dense->tensor[i].expected && !dense->tensor[i].queued) enqueue(dense, i);
     }
@@ -230,16 +235,14 @@ void hrt_train_dense_finish(struct hrt_train_dense *dense) {
 // ---- dense = states
 
 void hrt_train_dense_publish(struct hrt_train_dense *dense) {
-    if (!dense->states) return;
+    if (dense->kind != HRT_DENSE_STATES) return;
     for (int64_t i = 0; i < dense->tensors; i++) {
         const struct hrt_train_dense_tensor *tensor = &dense->tensor[i];
-        int64_t at = tensor->offset, count = tensor->count;
-        if (dense->shard) { // Muon has brought others' parts, which are given back.
-            hrt_train_dense_clear_others(dense, i);
-            at = hrt_train_dense_own(dense, i, &count);
-        }
-        hrt_device_clear(dense->device, (char *)dense->grads + (size_t)at * dense->element,
-                         (size_t)count * dense->element);
+        hrt_device_clear(dense->device,
+                         (char *)dense->grads + (size_t)tensor->offset * dense->element,
+                         (size_t)tensor->count * dense->element);
+        dense->queue[i] = i;
     }
-    if (!dense->shard) hrt_train_dense_gather(dense, dense->params);
+    if (dense->tensors) hrt_train_dense_start(dense, 0, dense->tensors, dense->params, false, true);
+    hrt_train_dense_wait(dense, "the parts of parameters");
 }

@@ -1,8 +1,8 @@
 // Dense parameters, which every rank has: their gradients are summed over the ranks during backward, in the background;
 // with dense = states each rank updates a part of it, and the parts go to everybody.
 //
-// A tensor is one layer of a parameter outside of sets, or where every rank has all experts, one layer
-// of a set. Rank r's part of n elements is [n r / ranks, n (r + 1) / ranks): the ranks' shares of it are added up in
+// A tensor is one layer of a parameter outside of sets, or where every rank has all experts, a chunk.
+// Ranks have parts of equal size (hpl_part): the ranks' shares of one are added up in
 // the order of ranks, and the sum goes to all (replicate) or stays (states). Where several nodes have equally many
 // ranks, each node's shares are added up first, by its rank at r's place, and only these sums cross the network; then
 // they are added up in the order of nodes, and the way back is the same. So bits depend on which ranks share a node,
@@ -21,8 +21,8 @@
 struct hrt_train_dense;
 struct hrt_error;
 struct hrt_program;
-struct hrt_span;
 struct hrt_state;
+struct hrt_tensor;
 
 enum { HRT_DENSE_ROUND = 4 << 20 };
 
@@ -43,7 +43,7 @@ void hrt_train_dense_last(struct hrt_train_dense *dense, bool last);
 
 // Emitted code of dense = shard: brings the parameters of the program's unit number `unit`, in the background; waits
 // for them; gives back the parts of the others. `layer` where its parameters have layers; nothing where there is no
-// such layer. In the same order on every rank. Nothing while this rank has all (struct hrt_state, parted).
+// such layer. In the same order on every rank.
 void hrt_train_dense_bring(struct hrt_train_dense *dense, int unit, int64_t layer);
 void hrt_train_dense_await(struct hrt_train_dense *dense, int unit, int64_t layer);
 void hrt_train_dense_release(struct hrt_train_dense *dense, int unit, int64_t layer);
@@ -60,29 +60,14 @@ void hrt_train_dense_finish(struct hrt_train_dense *dense);
 int64_t hrt_train_dense_ask_squares(const struct hrt_train_dense *dense, double *sum);
 double hrt_train_dense_own_squares(const struct hrt_train_dense *dense);
 
-// For programs with dense = states: cuts `spans` of them down to those that this rank updates, its parts
-// and all of owned experts. Parts of matrices are `shared`. `cut` has room for as many and hrt_train_dense_cuts more.
-// Returns how many.
-int64_t hrt_train_dense_cut(const struct hrt_train_dense *dense, const struct hrt_span *span,
-                            int64_t spans, struct hrt_span *cut);
-int64_t hrt_train_dense_cuts(const struct hrt_train_dense *dense);
-
 // After the optimizer: with dense = states sends the ranks' parts of the parameters to everybody, and
 // sets the rest of the gradients to zero. Collective.
 void hrt_train_dense_publish(struct hrt_train_dense *dense);
 
-// Makes `buffer`, laid out like the parameters, whole from the parts of all ranks. Collective.
-void hrt_train_dense_gather(struct hrt_train_dense *dense, void *buffer);
-
-// The same of those tensors alone that hold matrices of Muon's. Collective.
-void hrt_train_dense_gather_matrices(struct hrt_train_dense *dense, void *buffer);
-
-// With dense = shard, this rank keeps only its parts of dense parameters from now on. Code that reads all of them calls
-// hrt_train_dense_make_whole, which is collective, before, and hrt_train_dense_part after.
-void hrt_train_dense_part(struct hrt_state *state);
-void hrt_train_dense_make_whole(struct hrt_state *state);
-
-// Gives back the memory of the other ranks' parts in such a buffer, page by page. They are undefined then.
-void hrt_train_dense_forget(const struct hrt_train_dense *dense, void *buffer);
+// Brings the gradient of one tensor, which ranks have parts of, to `room`, in the device's memory, which holds
+// hrt_train_dense_widest elements. Returns where in the room it lies, as it is stored. Collective.
+void *hrt_train_dense_bring_gradient(struct hrt_train_dense *dense, const struct hrt_tensor *tensor,
+                                     void *room);
+int64_t hrt_train_dense_widest(const struct hrt_program *program);
 
 #endif

@@ -7,9 +7,13 @@
 
 enum { HRT_DENSE_PIECES = 64 };
 
-// Elements [offset, offset + count) of the buffers.
+enum hrt_train_dense_slot { HRT_DENSE_PARAMETERS, HRT_DENSE_GRADIENTS, HRT_DENSE_SLOTS };
+
+// `count` elements of the buffers, from `offset` on. With dense = shard this rank's part lies there, and the whole
+// tensor comes to its slots.
 struct hrt_train_dense_tensor {
     int64_t offset, count;
+    char *slot[HRT_DENSE_SLOTS];
     bool expected, queued; // Some bucket has it; its sum has started.
 };
 
@@ -26,6 +30,7 @@ struct hrt_train_dense_job {
     const int64_t *queue; // [end] tensors.
     int64_t end;
     void *buffer;
+    void *room; // Where one whole tensor comes; NULL: to its slot, or to its place.
     bool reduce, gather;
     // While it runs.
     int64_t at, low; // The next piece: tensor of the queue, and where in the parts.
@@ -37,7 +42,8 @@ struct hrt_train_dense {
     const struct hrt_program *program;
     void *grads, *params;
     size_t element;
-    bool states, shard, last;
+    enum hrt_dense kind;
+    bool last;
     int64_t tensors;
     struct hrt_train_dense_tensor *tensor;
     int64_t *param_tensor, *set_tensor; // The first tensor of each parameter and set; -1: none.
@@ -60,10 +66,6 @@ struct hrt_train_dense {
     struct hrt_step *step; // [hrt_train_dense_room] Of the job that runs.
 };
 
-// Where a rank's share of a piece begins, and how many elements it has.
-int64_t hrt_train_dense_begin(const struct hrt_train_dense *dense,
-                              const struct hrt_train_dense_piece *piece, int rank, int64_t *count);
-
 // Places for received parts: one of each rank, and those of one rank of each node.
 static inline size_t hrt_train_dense_received(int64_t ranks) {
     return (size_t)(ranks + ranks / 2 + 1);
@@ -79,29 +81,20 @@ void hrt_train_dense_start(struct hrt_train_dense *dense, int64_t first, int64_t
 // The same of `tensors` of a queue of the caller's, who keeps `job` and `queue` until the mark is joined.
 struct hrt_mark hrt_train_dense_submit(struct hrt_train_dense *dense,
                                        struct hrt_train_dense_job *job, const int64_t *queue,
-                                       int64_t tensors, void *buffer, bool reduce, bool gather);
+                                       int64_t tensors, void *buffer, void *room, bool reduce,
+                                       bool gather);
 
-// This rank's part of a tensor: where it begins, and how many elements it has.
-int64_t hrt_train_dense_own(const struct hrt_train_dense *dense, int64_t tensor, int64_t *count);
-
-// Gives back the memory of the other ranks' parts in a tensor of `buffer`, laid out like the parameters, page by page.
-void hrt_train_dense_forget_others(const struct hrt_train_dense *dense, int64_t tensor,
-                                   void *buffer);
-
-// Jobs of units and buckets, which dense = shard has (dense_units.c). False: out of memory.
+// Slots, and jobs of units and buckets, which dense = shard has (dense_units.c). False: out of memory.
 bool hrt_train_dense_units_create(struct hrt_train_dense *dense, struct hrt_state *state);
-// Bytes of units, and of gradients, that are whole at a time, at most.
+// Bytes of the slots.
 int64_t hrt_train_dense_units_bytes(const struct hrt_program *program);
 void hrt_train_dense_units_destroy(struct hrt_train_dense *dense);
 
-// Waits for the sum that is under way, and clears the parts of the others.
+// Waits for the sum that is under way, and clears its slots.
 void hrt_train_dense_complete(struct hrt_train_dense *dense);
 
 // Starts the sum of a bucket's gradients, once the one before is complete.
 void hrt_train_dense_reduce(struct hrt_train_dense *dense, int bucket, int64_t layer);
-
-// Zeroes the parts of the others in the gradients of a tensor, and gives their pages back.
-void hrt_train_dense_clear_others(const struct hrt_train_dense *dense, int64_t tensor);
 
 // Returns when all jobs have finished.
 void hrt_train_dense_wait(struct hrt_train_dense *dense, const char *what);

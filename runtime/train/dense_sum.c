@@ -3,16 +3,34 @@
 #include <assert.h>
 
 #include "runtime/device/device.h"
+#include "runtime/params/part.h"
+#include "runtime/plan/held.h"
 #include "runtime/train/dense_jobs.h"
 
-int64_t hrt_train_dense_begin(const struct hrt_train_dense *dense,
-                              const struct hrt_train_dense_piece *piece, int rank, int64_t *count) {
-    const int64_t n = piece->tensor->count, ranks = dense->comm->size;
-    const int64_t begin = n * rank / ranks, end = n * (rank + 1) / ranks;
-    const int64_t low = begin + piece->low < end ? begin + piece->low : end;
-    const int64_t high = begin + piece->high < end ? begin + piece->high : end;
-    *count = high - low;
-    return piece->tensor->offset + low;
+// Where in its tensor a rank's share of a piece begins, and how many elements it has.
+static int64_t begin_of(const struct hrt_train_dense *dense,
+                        const struct hrt_train_dense_piece *piece, int rank, int64_t *count) {
+    int64_t all;
+    const int64_t begin = hrt_params_cut(piece->tensor->count, dense->comm->size, rank, &all);
+    const int64_t low = piece->low < all ? piece->low : all;
+    *count = (piece->high < all ? piece->high : all) - low;
+    return begin + low;
+}
+
+// Where this rank has elements of a tensor from `at` on: as a part of its own, or of all.
+static char *place_of(const struct hrt_train_dense_job *job,
+                      const struct hrt_train_dense_tensor *tensor, int64_t at, bool own) {
+    const struct hrt_train_dense *dense = job->dense;
+    const bool shard = dense->kind == HRT_DENSE_SHARD;
+    char *buffer = (char *)job->buffer + (size_t)tensor->offset * dense->element;
+    int64_t count;
+    if (own && shard)
+        at -= hrt_params_cut(tensor->count, dense->comm->size, dense->comm->rank, &count);
+    else if (!own && job->room)
+        buffer = job->room;
+    else if (!own && shard)
+        buffer = tensor->slot[job->reduce ? HRT_DENSE_GRADIENTS : HRT_DENSE_PARAMETERS];
+    return buffer + (size_t)at * dense->element;
 }
 
 // Pieces of a round: each is a step or two per rank, so that many ranks would have too many.
@@ -28,7 +46,7 @@ static bool take_pieces(struct hrt_train_dense *dense, struct hrt_train_dense_jo
     dense->pieces = 0;
     while (job->at < job->end && used < room && dense->pieces < most_pieces(dense->comm->size)) {
         const struct hrt_train_dense_tensor *tensor = &dense->tensor[job->queue[job->at]];
-        const int64_t widest = (tensor->count + dense->comm->size - 1) / dense->comm->size;
+        const int64_t widest = hpl_part(tensor->count, dense->comm->size);
         int64_t high = widest;
         if (high - job->low > room - used) high = job->low + room - used;
         dense->piece[dense->pieces++] = (struct hrt_train_dense_piece){tensor, job->low, high};
@@ -44,7 +62,7 @@ static bool take_pieces(struct hrt_train_dense *dense, struct hrt_train_dense_jo
 static size_t message_bytes(const struct hrt_train_dense *dense, int rank) {
     int64_t elements = 0, count;
     for (int i = 0; i < dense->pieces; i++) {
-        hrt_train_dense_begin(dense, &dense->piece[i], rank, &count);
+        begin_of(dense, &dense->piece[i], rank, &count);
         elements += count;
     }
     return (size_t)elements * dense->element;
@@ -112,16 +130,17 @@ static void set_round(struct hrt_train_dense_job *job, int32_t first, int32_t ro
     for (int32_t i = first; i < job->steps.count; i++) job->steps.step[i].round = round;
 }
 
-// Between a message, where the pieces of `rank` lie one behind the other, and the buffer: `kind` brings them to the
-// message or, `back`, to the buffer, one after the other and after the step `last`. Returns the last step.
+// Between a message, where the pieces of `rank` lie one behind the other, and their places, in this rank's part (`own`)
+// or in all: `kind` brings them to the message or, `back`, to the places.
+// They come one after the other and after the step `last`. Returns the last step.
 static int32_t list_pieces(struct hrt_train_dense_job *job, enum hrt_step_kind kind, int rank,
-                           char *message, bool back, int32_t last) {
+                           char *message, bool own, bool back, int32_t last) {
     const struct hrt_train_dense *dense = job->dense;
     for (int i = 0; i < dense->pieces; i++) {
         int64_t count;
-        const int64_t at = hrt_train_dense_begin(dense, &dense->piece[i], rank, &count);
+        const int64_t at = begin_of(dense, &dense->piece[i], rank, &count);
         const size_t bytes = (size_t)count * dense->element;
-        char *place = (char *)job->buffer + (size_t)at * dense->element;
+        char *place = place_of(job, dense->piece[i].tensor, at, own);
         if (bytes == 0) continue;
         last = append(job, kind, back ? place : message, back ? message : place, bytes, last, -1);
         message += bytes;
@@ -135,7 +154,7 @@ static int32_t list_column(struct hrt_train_dense_job *job, enum hrt_step_kind k
     const struct hrt_train_dense *dense = job->dense;
     for (int row = 0; row < rows_of(dense); row++) {
         const int rank = rank_at(dense, row, column);
-        last = list_pieces(job, kind, rank, message, false, last);
+        last = list_pieces(job, kind, rank, message, false, false, last);
         message += message_bytes(dense, rank);
     }
     return last;
@@ -262,13 +281,14 @@ static void list_parts(struct hrt_train_dense_job *job) {
 static void unpack_parts(struct hrt_train_dense_job *job) {
     struct hrt_train_dense *dense = job->dense;
     const int own = dense->comm->rank, column = own % dense->width;
+    const bool apart = job->room || dense->kind == HRT_DENSE_SHARD; // From this rank's part.
     for (int c = 0; c < dense->width; c++) {
         char *in = message_from(dense, c, 0);
         for (int row = 0; row < rows_of(dense); row++) {
             const int rank = rank_at(dense, row, c);
             char *part = c == column ? sums_of_all(dense, row) : in;
             const int32_t after = c == column ? dense->brought[row] : dense->arrived[rank];
-            if (rank != own) list_pieces(job, HRT_COPY, rank, part, true, after);
+            if (rank != own || apart) list_pieces(job, HRT_COPY, rank, part, false, true, after);
             in += message_bytes(dense, rank);
         }
     }
@@ -279,6 +299,7 @@ static bool next_round(struct hrt_steps *steps) {
     struct hrt_train_dense_job *job = (struct hrt_train_dense_job *)steps;
     struct hrt_train_dense *dense = job->dense;
     const int rank = dense->comm->rank, rows = rows_of(dense), row = rank / dense->width;
+    const bool shard = dense->kind == HRT_DENSE_SHARD; // A part has the iterations before.
     int32_t last;
     hrt_net_steps_clear(steps);
     if (!take_pieces(dense, job)) return false;
@@ -289,9 +310,9 @@ static bool next_round(struct hrt_steps *steps) {
         list_shares(job);
         last = sum_node(job, rows > 1 ? sums_of_node(dense, 0) : own);
         if (rows > 1) last = sum_nodes(job, last);
-        list_pieces(job, HRT_COPY, rank, own, true, last);
+        list_pieces(job, shard ? HRT_ADD : HRT_COPY, rank, own, true, true, last);
     } else {
-        last = list_pieces(job, HRT_COPY, rank, own, false, -1);
+        last = list_pieces(job, HRT_COPY, rank, own, true, false, -1);
     }
     dense->brought[row] = last;
     if (job->gather && rows > 1) list_rows(job, last);
@@ -308,7 +329,8 @@ int64_t hrt_train_dense_room(int64_t ranks) {
 
 struct hrt_mark hrt_train_dense_submit(struct hrt_train_dense *dense,
                                        struct hrt_train_dense_job *job, const int64_t *queue,
-                                       int64_t tensors, void *buffer, bool reduce, bool gather) {
+                                       int64_t tensors, void *buffer, void *room, bool reduce,
+                                       bool gather) {
     *job = (struct hrt_train_dense_job){
         .steps = {.step = dense->step,
                   .room = (int32_t)hrt_train_dense_room(dense->comm->size),
@@ -318,6 +340,7 @@ struct hrt_mark hrt_train_dense_submit(struct hrt_train_dense *dense,
         .queue = queue,
         .end = tensors,
         .buffer = buffer,
+        .room = room,
         .reduce = reduce,
         .gather = gather};
     return hrt_net_lane_submit(dense->comm, HRT_LANE_DENSE, &job->steps);
@@ -328,7 +351,7 @@ void hrt_train_dense_start(struct hrt_train_dense *dense, int64_t first, int64_t
     assert(dense->jobs <= dense->tensors);
     dense->last_sum =
         hrt_train_dense_submit(dense, &dense->job[dense->jobs++], dense->queue + first, end - first,
-                               buffer, reduce, gather);
+                               buffer, NULL, reduce, gather);
 }
 
 void hrt_train_dense_wait(struct hrt_train_dense *dense, const char *what) {

@@ -1,11 +1,10 @@
 // dense = shard: units of parameters come and go, and their gradients are summed in every iteration.
 //
-// All ranks have the same places, and a rank keeps its parts. A unit's other parts come into their places and are
-// given back to the system, page by page. A gradient is added to this rank's part where that already has the sum of
-// the iterations before: so a sum is of ranks in their order, this one's with what came before.
+// A rank keeps its parts alone. Each parameter has slots, where all of it comes: two where it has layers, which these
+// take in turn. Pass verify-dense has proven that two are enough. A layer always has the same slot, so emitted
+// code finds it at a fixed place. Gradients have slots of their own. Their sum over the ranks, in the order of
+// ranks, is added to this rank's part, and the slot is cleared.
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "runtime/params/rounded.h"
 #include "runtime/params/state.h"
@@ -32,14 +31,22 @@ struct hrt_train_dense_units {
     struct hrt_state *state;
     struct parts unit, bucket;
     struct part *summed; // The sum that is under way; NULL: none.
+    char *slots;
 };
+
+// Tensors of one layer of a unit or bucket.
+static int64_t tensors_of(const struct hrt_program *program, const struct hrt_bucket *list) {
+    int64_t tensors = list->params;
+    for (int i = 0; i < list->sets; i++) tensors += program->set[list->set[i]].experts;
+    return tensors;
+}
 
 static bool list_parts(const struct hrt_train_dense *dense, struct parts *parts, int count,
                        const struct hrt_bucket *list) {
     int64_t all = 0, tensors = 0, queued = 0;
     for (int i = 0; i < count; i++) {
         all += list[i].layers;
-        tensors += list[i].layers * (list[i].params + list[i].sets);
+        tensors += list[i].layers * tensors_of(dense->program, &list[i]);
     }
     parts->list = list;
     parts->first = calloc((size_t)count + 1, sizeof *parts->first);
@@ -51,14 +58,103 @@ static bool list_parts(const struct hrt_train_dense *dense, struct parts *parts,
         for (int64_t layer = 0; layer < list[i].layers; layer++, next++) {
             struct part *part = &parts->part[next];
             part->queue = parts->queue + queued;
-            part->tensors = list[i].params + list[i].sets;
+            part->tensors = tensors_of(dense->program, &list[i]);
             for (int k = 0; k < list[i].params; k++)
                 parts->queue[queued++] = dense->param_tensor[list[i].param[k]] + layer;
-            for (int k = 0; k < list[i].sets; k++)
-                parts->queue[queued++] = dense->set_tensor[list[i].set[k]] + layer;
+            for (int k = 0; k < list[i].sets; k++) {
+                const int64_t experts = dense->program->set[list[i].set[k]].experts;
+                for (int64_t e = 0; e < experts; e++)
+                    parts->queue[queued++] =
+                        dense->set_tensor[list[i].set[k]] + layer * experts + e;
+            }
         }
     }
     return true;
+}
+
+// ---- slots
+
+// A parameter outside of sets, or a set that every rank has: each of their layers comes to a slot.
+struct shared {
+    int64_t layers;
+    int64_t elements, tensors; // A layer has so many elements, in tensors of equal size.
+    int64_t first;             // Number of the first tensor.
+    size_t pointers[HRT_DENSE_SLOTS], rounded;
+};
+
+enum { MOST_SLOTS = 2, ALIGNED = 256 };
+
+static int64_t slots_of(const struct shared *shared) {
+    return shared->layers < MOST_SLOTS ? shared->layers : MOST_SLOTS;
+}
+
+static size_t aligned(int64_t elements, size_t element) {
+    return ((size_t)elements * element + ALIGNED - 1) / ALIGNED * ALIGNED;
+}
+
+// Number `index` of parameters, and then of sets. False: it has no slots.
+static bool shared_at(const struct hrt_program *program, int index, struct shared *shared) {
+    if (program->dense != HRT_DENSE_SHARD) return false;
+    if (index >= program->params) {
+        const struct hrt_set *set = &program->set[index - program->params];
+        *shared = (struct shared){.elements = set->experts * set->chunk_elements,
+                                  .layers = set->layers,
+                                  .tensors = set->experts,
+                                  .pointers = {set->chunks, set->chunk_grads},
+                                  .rounded = set->chunk_rounded};
+        return !program->owned;
+    }
+    const struct hrt_param *param = &program->param[index];
+    *shared = (struct shared){.elements = param->elements,
+                              .layers = param->layers,
+                              .tensors = 1,
+                              .pointers = {param->pointers, param->grad_pointers},
+                              .rounded = param->rounded_pointers};
+    return param->set < 0 && hrt_params_is_cut(program, param, HRT_PARAMETERS);
+}
+
+// Gives the tensors of `shared` slots from `slots` on, for elements of `element` bytes, and tells the model. Returns the
+// end of the slots.
+static char *place(const struct hrt_train_dense *dense, const struct shared *shared,
+                   size_t pointers, char *slots, size_t element, int kind) {
+    char **pointer = (char **)((char *)dense->units->state->model + pointers);
+    const size_t bytes = aligned(shared->elements, element);
+    const int64_t each = shared->elements / shared->tensors;
+    if (!pointers) return slots;
+    for (int64_t i = 0; slots && i < shared->layers * shared->tensors; i++) {
+        char *layer = slots + (size_t)(i / shared->tensors % MOST_SLOTS) * bytes;
+        pointer[i] = layer + (size_t)(i % shared->tensors * each) * element;
+        if (kind < HRT_DENSE_SLOTS) dense->tensor[shared->first + i].slot[kind] = pointer[i];
+    }
+    return slots + (size_t)slots_of(shared) * bytes;
+}
+
+static void place_all(struct hrt_train_dense *dense) {
+    const struct hrt_program *program = dense->program;
+    char *at = dense->units->slots;
+    struct shared shared;
+    for (int i = 0; i < program->params + program->sets; i++) {
+        if (!shared_at(program, i, &shared)) continue;
+        shared.first =
+            i < program->params ? dense->param_tensor[i] : dense->set_tensor[i - program->params];
+        for (int kind = 0; kind < HRT_DENSE_SLOTS; kind++)
+            at = place(dense, &shared, shared.pointers[kind], at, dense->element, kind);
+        at = place(dense, &shared, shared.rounded, at, sizeof(hk_bf16), HRT_DENSE_SLOTS);
+    }
+}
+
+int64_t hrt_train_dense_units_bytes(const struct hrt_program *program) {
+    const size_t element = (size_t)hrt_params_element_bytes(program->precision);
+    struct shared shared;
+    size_t bytes = 0;
+    for (int i = 0; i < program->params + program->sets; i++) {
+        if (!shared_at(program, i, &shared)) continue;
+        const size_t slots = (size_t)slots_of(&shared);
+        for (int kind = 0; kind < HRT_DENSE_SLOTS; kind++)
+            bytes += shared.pointers[kind] ? slots * aligned(shared.elements, element) : 0;
+        bytes += shared.rounded ? slots * aligned(shared.elements, sizeof(hk_bf16)) : 0;
+    }
+    return (int64_t)bytes;
 }
 
 bool hrt_train_dense_units_create(struct hrt_train_dense *dense, struct hrt_state *state) {
@@ -66,8 +162,13 @@ bool hrt_train_dense_units_create(struct hrt_train_dense *dense, struct hrt_stat
     struct hrt_train_dense_units *units = dense->units = calloc(1, sizeof *units);
     if (!units) return false;
     units->state = state;
-    return list_parts(dense, &units->unit, program->units, program->unit) &&
-           list_parts(dense, &units->bucket, program->buckets, program->bucket);
+    units->slots = dense->device->backend->take(
+        dense->device, HRT_OF_DEVICE, (size_t)hrt_train_dense_units_bytes(program), false);
+    if (!units->slots || !list_parts(dense, &units->unit, program->units, program->unit) ||
+        !list_parts(dense, &units->bucket, program->buckets, program->bucket))
+        return false;
+    place_all(dense);
+    return true;
 }
 
 static void free_parts(struct parts *parts) {
@@ -77,61 +178,24 @@ static void free_parts(struct parts *parts) {
 }
 
 void hrt_train_dense_units_destroy(struct hrt_train_dense *dense) {
+    struct hrt_device *device = dense->device;
     if (!dense->units) return;
     if (dense->units->unit.first && dense->units->bucket.first) hrt_train_dense_complete(dense);
     free_parts(&dense->units->unit);
     free_parts(&dense->units->bucket);
+    if (dense->units->slots)
+        device->backend->give(device, HRT_OF_DEVICE, dense->units->slots,
+                              (size_t)hrt_train_dense_units_bytes(dense->program));
     free(dense->units);
     dense->units = NULL;
 }
 
-// Bytes of one layer of a unit or bucket.
-static int64_t bytes_of(const struct hrt_program *program, const struct hrt_bucket *list,
-                        int64_t element, bool copies) {
-    int64_t bytes = 0;
-    for (int i = 0; i < list->params; i++) {
-        const struct hrt_param *param = &program->param[list->param[i]];
-        const bool copy = copies && param->rounded;
-        bytes += param->elements * (element + (copy ? (int64_t)sizeof(hk_bf16) : 0));
-    }
-    for (int i = 0; i < list->sets; i++) {
-        const struct hrt_set *set = &program->set[list->set[i]];
-        const bool copy = copies && program->bind_rounded;
-        bytes +=
-            set->experts * set->chunk_elements * (element + (copy ? (int64_t)sizeof(hk_bf16) : 0));
-    }
-    return bytes;
-}
-
-// Two layers of the widest one, and two of those without layers.
-static int64_t most_bytes(const struct hrt_program *program, const struct hrt_bucket *list,
-                          int count, bool copies) {
-    const int64_t element = hrt_params_element_bytes(program->precision);
-    int64_t layer = 0, first = 0, second = 0;
-    for (int i = 0; i < count; i++) {
-        const int64_t bytes = bytes_of(program, &list[i], element, copies);
-        if (list[i].layers > 1) {
-            layer = bytes > layer ? bytes : layer;
-        } else if (bytes > first) {
-            second = first, first = bytes;
-        } else if (bytes > second) {
-            second = bytes;
-        }
-    }
-    return 2 * layer + first + second;
-}
-
-int64_t hrt_train_dense_units_bytes(const struct hrt_program *program) {
-    return most_bytes(program, program->unit, program->units, true) +
-           most_bytes(program, program->bucket, program->dense_shard ? program->buckets : 0, false);
-}
-
 // ---- parameters
 
-// NULL: there is no such layer, or nothing to do.
+// NULL: there is no such layer.
 static struct part *find(const struct hrt_train_dense *dense, int unit, int64_t layer) {
     const struct hrt_train_dense_units *units = dense->units;
-    if (!units->state->parted || layer < 0 || layer >= units->unit.list[unit].layers) return NULL;
+    if (layer < 0 || layer >= units->unit.list[unit].layers) return NULL;
     return &units->unit.part[units->unit.first[unit] + layer];
 }
 
@@ -139,101 +203,66 @@ void hrt_train_dense_bring(struct hrt_train_dense *dense, int unit, int64_t laye
     struct part *part = find(dense, unit, layer);
     if (part)
         part->mark = hrt_train_dense_submit(dense, &part->job, part->queue, part->tensors,
-                                            dense->params, false, true);
+                                            dense->params, NULL, false, true);
 }
 
-// Makes the copies that GEMMs read, of one layer of a parameter: of all experts where it is of a set.
-static void round_param(const struct hrt_train_dense *dense, const struct hrt_param *param,
-                        int64_t layer) {
-    const struct hrt_state *state = dense->units->state;
+// Makes the copy that GEMMs read, of one tensor of a parameter.
+static void round_tensor(const struct hrt_train_dense *dense, const struct hrt_param *param,
+                         const float *from, hk_bf16 *to) {
+    struct hrt_device *device = dense->device;
     if (!param->rounded) return;
-    if (param->set < 0) {
-        hrt_params_round_tensor(param, param->offset + layer * param->elements, dense->params,
-                                state->rounded);
-        return;
+    if (hrt_device_is_apart(device))
+        device->backend->round(device, to, from, param->elements);
+    else
+        hrt_params_round_tensor(param, from, to);
+}
+
+static void round_chunks(const struct hrt_train_dense *dense, int index, int64_t layer) {
+    const struct hrt_program *program = dense->program;
+    const struct hrt_set *set = &program->set[index];
+    const char *model = dense->units->state->model;
+    for (int64_t i = layer * set->experts; i < (layer + 1) * set->experts; i++) {
+        for (int k = 0; set->chunk_rounded && k < program->params; k++) {
+            const struct hrt_param *param = &program->param[k];
+            if (param->set == index)
+                round_tensor(dense, param, ((float **)(model + set->chunks))[i] + param->offset,
+                             ((hk_bf16 **)(model + set->chunk_rounded))[i] + param->offset);
+        }
     }
-    const struct hrt_set *set = &dense->program->set[param->set];
-    for (int64_t expert = 0; expert < set->experts; expert++)
-        hrt_params_round_tensor(param, hrt_params_chunk_offset(set, layer, expert) + param->offset,
-                                dense->params, state->rounded);
 }
 
 void hrt_train_dense_await(struct hrt_train_dense *dense, int unit, int64_t layer) {
     const struct hrt_program *program = dense->program;
     const struct hrt_bucket *list = &program->unit[unit];
-    struct part *part = find(dense, unit, layer);
+    const struct part *part = find(dense, unit, layer);
     if (!part) return;
     hrt_net_lane_join(dense->comm, part->mark, "parameters");
-    for (int i = 0; i < list->params; i++)
-        round_param(dense, &program->param[list->param[i]], layer);
-    for (int i = 0; i < list->sets; i++) {
-        for (int k = 0; k < program->params; k++) {
-            if (program->param[k].set == list->set[i])
-                round_param(dense, &program->param[k], layer);
-        }
+    const char *model = dense->units->state->model;
+    for (int i = 0; i < list->params; i++) {
+        const struct hrt_param *param = &program->param[list->param[i]];
+        if (param->rounded)
+            round_tensor(dense, param, ((float **)(model + param->pointers))[layer],
+                         ((hk_bf16 **)(model + param->rounded_pointers))[layer]);
     }
-}
-
-// The copies of a tensor in bf16, this rank's part included: they are made anew when the unit comes.
-static void forget_copies(const struct hrt_train_dense *dense, int64_t index) {
-    const struct hrt_train_dense_tensor *tensor = &dense->tensor[index];
-    hk_bf16 *rounded = dense->units->state->rounded;
-    if (!rounded) return;
-    hrt_device_forget(dense->device, rounded + tensor->offset,
-                      (size_t)tensor->count * sizeof *rounded);
+    for (int i = 0; i < list->sets; i++) round_chunks(dense, list->set[i], layer);
 }
 
 void hrt_train_dense_release(struct hrt_train_dense *dense, int unit, int64_t layer) {
-    const struct part *part = find(dense, unit, layer);
-    for (int64_t i = 0; part && i < part->tensors; i++) {
-        hrt_train_dense_forget_others(dense, part->queue[i], dense->params);
-        forget_copies(dense, part->queue[i]);
-    }
-}
-
-void hrt_train_dense_part(struct hrt_state *state) {
-    if (!state->program->dense_shard || !state->dense) return;
-    hrt_train_dense_forget(state->dense, state->values[HRT_PARAMETERS]);
-    state->parted = true;
-}
-
-void hrt_train_dense_make_whole(struct hrt_state *state) {
-    if (!state->program->dense_shard || !state->dense) return;
-    hrt_train_dense_gather(state->dense, state->values[HRT_PARAMETERS]);
+    (void)dense, (void)unit, (void)layer; // The slot waits for the next layer.
 }
 
 // ---- gradients
-
-// Zeroes [from, to): returns whole pages to the system, and clears the rest by hand.
-static void clear(const struct hrt_train_dense *dense, char *from, char *to) {
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    char *first = from + (page - (uintptr_t)from % page) % page, *last = to - (uintptr_t)to % page;
-    if (first >= last) {
-        memset(from, 0, (size_t)(to - from));
-        return;
-    }
-    memset(from, 0, (size_t)(first - from));
-    memset(last, 0, (size_t)(to - last));
-    hrt_device_forget(dense->device, first, (size_t)(last - first));
-}
-
-void hrt_train_dense_clear_others(const struct hrt_train_dense *dense, int64_t index) {
-    const struct hrt_train_dense_tensor *tensor = &dense->tensor[index];
-    char *grads = dense->grads;
-    int64_t count;
-    const int64_t own = hrt_train_dense_own(dense, index, &count);
-    clear(dense, grads + (size_t)tensor->offset * dense->element,
-          grads + (size_t)own * dense->element);
-    clear(dense, grads + (size_t)(own + count) * dense->element,
-          grads + (size_t)(tensor->offset + tensor->count) * dense->element);
-}
 
 void hrt_train_dense_complete(struct hrt_train_dense *dense) {
     if (!dense->units || !dense->units->summed) return;
     const struct part *part = dense->units->summed;
     dense->units->summed = NULL;
     hrt_net_lane_join(dense->comm, part->mark, "the sum of gradients");
-    for (int64_t i = 0; i < part->tensors; i++) hrt_train_dense_clear_others(dense, part->queue[i]);
+    for (int64_t i = 0; i < part->tensors; i++) {
+        const struct hrt_train_dense_tensor *tensor = &dense->tensor[part->queue[i]];
+        hrt_device_clear(dense->device, tensor->slot[HRT_DENSE_GRADIENTS],
+                         (size_t)tensor->count * dense->element);
+    }
 }
 
 void hrt_train_dense_reduce(struct hrt_train_dense *dense, int bucket, int64_t layer) {
@@ -241,6 +270,6 @@ void hrt_train_dense_reduce(struct hrt_train_dense *dense, int bucket, int64_t l
     struct part *part = &parts->part[parts->first[bucket] + layer];
     hrt_train_dense_complete(dense);
     part->mark = hrt_train_dense_submit(dense, &part->job, part->queue, part->tensors, dense->grads,
-                                        true, false);
+                                        NULL, true, false);
     dense->units->summed = part;
 }

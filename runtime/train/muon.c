@@ -8,6 +8,7 @@
 #include "kernels/sum_squares/sum_squares.h"
 #include "runtime/device/device.h"
 #include "runtime/params/tensor.h"
+#include "runtime/train/dense.h"
 
 enum { STEPS = 5, ALIGNED = 256 };
 
@@ -59,7 +60,7 @@ static int64_t larger(int64_t a, int64_t b) {
 
 // Bytes of a part of the room.
 struct sizes {
-    size_t matrix, gram, squares;
+    size_t matrix, gram, squares, shared;
 };
 
 static size_t aligned(int64_t elements, size_t element) {
@@ -75,12 +76,13 @@ static struct sizes sizes_of(const struct hrt_program *program) {
         elements = larger(elements, param->elements);
         side = larger(side, param->rows < param->columns ? param->rows : param->columns);
     }
-    return (struct sizes){aligned(elements, element), aligned(side * side, element), ALIGNED};
+    return (struct sizes){aligned(elements, element), aligned(side * side, element), ALIGNED,
+                          aligned(hrt_train_dense_widest(program), element)};
 }
 
 size_t hrt_train_muon_bytes(const struct hrt_program *program) {
     const struct sizes sizes = sizes_of(program);
-    return 2 * sizes.matrix + 2 * sizes.gram + sizes.squares;
+    return 2 * sizes.matrix + 2 * sizes.gram + sizes.squares + sizes.shared;
 }
 
 bool hrt_train_muon_create(struct hrt_muon *muon, const struct hrt_program *program,
@@ -95,6 +97,7 @@ bool hrt_train_muon_create(struct hrt_muon *muon, const struct hrt_program *prog
     muon->gram = room + 2 * sizes.matrix;
     muon->square = room + 2 * sizes.matrix + sizes.gram;
     muon->squares = (double *)(room + 2 * sizes.matrix + 2 * sizes.gram);
+    muon->shared = (char *)muon->squares + sizes.squares;
     return true;
 }
 

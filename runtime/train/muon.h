@@ -23,6 +23,7 @@ struct hrt_muon {
     void *matrix, *product; // For the largest matrix: elements as stored.
     void *gram, *square;    // For the longest of the shorter sides, squared.
     double *squares;        // The sum of the matrix's squared elements.
+    void *shared;           // Where a matrix, or chunk, that ranks share comes.
 };
 
 // Bytes of the room for the program's largest matrix.
@@ -42,7 +43,7 @@ void hrt_train_muon_look_ahead(const struct hrt_muon *muon, enum hrt_precision p
                                void *gradients, void *momentum, int64_t count,
                                const struct hk_muon_rule *rule);
 
-// Moves elements first .. first + count - 1 of one tensor of `param`, `values`, by the matrices that
+// Moves elements first .. first + count - 1 of one tensor of `param`, which lie at `values`, by the matrix that
 // hrt_train_muon_look_ahead left in place of all its gradients, `ahead`; both as they are stored.
 void hrt_train_muon_move(const struct hrt_muon *muon, const struct hrt_param *param,
                          enum hrt_precision precision, void *values, const void *ahead,

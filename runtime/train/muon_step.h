@@ -40,5 +40,5 @@ static void MUON(move)(const struct hrt_muon *muon, const struct hrt_param *para
     const double size = 0.2 * sqrt((double)(m > n ? m : n));
     const int64_t all = panels ? param->elements : m * n; // Behind them is what aligns tensors.
     if (first + count > all) count = all - first;
-    if (count > 0) CALL(muon_move, value + first, (panels ? y : x) + first, size, count, rule);
+    if (count > 0) CALL(muon_move, value, (panels ? y : x) + first, size, count, rule);
 }

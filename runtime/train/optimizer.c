@@ -62,22 +62,9 @@ bool hrt_train_optimizer_create(struct hrt_optimizer *optimizer,
     for (int i = 0; i < program->params; i++)
         tensors += hrt_params_tensors(program, &program->param[i]);
     *optimizer = (struct hrt_optimizer){
-        .all = malloc(((size_t)tensors + 1) * sizeof *optimizer->all),
-        .room = tensors,
+        .span = malloc(((size_t)tensors + 1) * sizeof *optimizer->span),
     };
-    if (!optimizer->all) return hrt_fail(error, "out of memory");
-    hrt_train_optimizer_collect(optimizer, placement);
-    return true;
-}
-
-bool hrt_train_optimizer_share(struct hrt_optimizer *optimizer,
-                               const struct hrt_placement *placement,
-                               const struct hrt_train_dense *dense, struct hrt_error *error) {
-    const int64_t room = optimizer->room + hrt_train_dense_cuts(dense) + 1;
-    struct hrt_span *span = malloc((size_t)room * sizeof *span);
-    if (!span) return hrt_fail(error, "out of memory");
-    optimizer->dense = dense;
-    optimizer->span = span;
+    if (!optimizer->span) return hrt_fail(error, "out of memory");
     hrt_train_optimizer_collect(optimizer, placement);
     return true;
 }
@@ -93,37 +80,32 @@ bool hrt_train_optimizer_use_muon(struct hrt_optimizer *optimizer, struct hrt_st
 
 void hrt_train_optimizer_collect(struct hrt_optimizer *optimizer,
                                  const struct hrt_placement *placement) {
+    const struct hrt_program *program = placement->program;
     struct hrt_tensor tensor = {0};
-    struct hrt_span *all = optimizer->all;
+    struct hrt_span *span = optimizer->span;
     int64_t spans = 0;
     while (hrt_params_tensor_next_here(placement, &tensor)) {
         const struct hrt_param *param = tensor.param;
-        if (!param->trainable) continue;
-        // No rank has a shared tensor whole before all ranks have sent their parts.
-        const enum hrt_copy copy = optimizer->dense ? HRT_COPY_NONE : copy_of(param);
-        all[spans++] = (struct hrt_span){
-            .offset = tensor.offset,
-            .count = param->elements,
+        const struct hrt_params_part part =
+            hrt_params_part(program, &tensor, HRT_MEANS, placement->rank);
+        const bool shared = hrt_params_is_cut(program, param, HRT_MEANS);
+        if (!param->trainable || part.count == 0) continue;
+        span[spans++] = (struct hrt_span){
+            .offset = part.offset,
+            .count = part.count,
             .rates = rates_of(&tensor),
             .matrix = optimizer->matrices && param->muon,
-            .whole = tensor.offset,
-            .copy = copy,
+            .shared = shared,
+            .copy = shared ? HRT_COPY_NONE : copy_of(param), // No rank has all of it yet.
             .param = param,
         };
     }
-    qsort(all, (size_t)spans, sizeof *all, by_offset);
-    spans = join(all, spans);
-    if (optimizer->dense) {
-        spans = hrt_train_dense_cut(optimizer->dense, all, spans, optimizer->span);
-    } else {
-        optimizer->span = all;
-    }
-    optimizer->spans = spans;
+    qsort(span, (size_t)spans, sizeof *span, by_offset);
+    optimizer->spans = join(span, spans);
 }
 
 void hrt_train_optimizer_destroy(struct hrt_optimizer *optimizer) {
-    if (optimizer->span != optimizer->all) free(optimizer->span);
-    free(optimizer->all);
+    free(optimizer->span);
     hrt_train_muon_destroy(&optimizer->muon);
     *optimizer = (struct hrt_optimizer){0};
 }
@@ -162,7 +144,7 @@ static void update(struct hrt_state *state, const struct hrt_span *span,
     }
     hk_adamw_f32(param, grad, mean, variance, span->count, rule);
     if (span->copy == HRT_COPY_APART) // While it is in cache.
-        hrt_params_round_tensor(span->param, at, state->values[HRT_PARAMETERS], state->rounded);
+        hrt_params_round_tensor(span->param, param, (hk_bf16 *)state->rounded + at);
 }
 
 // ---- matrices of Muon
@@ -180,17 +162,8 @@ static void round_matrix(struct hrt_state *state, const struct hrt_span *span) {
         device->backend->round(device, (hk_bf16 *)state->rounded + at,
                                place_of(state, HRT_PARAMETERS, at), span->count);
     else
-        hrt_params_round_tensor(span->param, at, state->values[HRT_PARAMETERS], state->rounded);
-}
-
-// Moves the part `span` of the tensor that begins at `offset`.
-static void move_matrix(const struct hrt_optimizer *optimizer, struct hrt_state *state,
-                        const struct hrt_span *span, int64_t offset,
-                        const struct hk_muon_rule *rule) {
-    hrt_train_muon_move(&optimizer->muon, span->param, state->program->precision,
-                        place_of(state, HRT_PARAMETERS, offset),
-                        place_of(state, HRT_GRADIENTS, offset), span->offset - offset, span->count,
-                        rule);
+        hrt_params_round_tensor(span->param, place_of(state, HRT_PARAMETERS, at),
+                                (hk_bf16 *)state->rounded + at);
 }
 
 static struct hk_muon_rule muon_rule_of(const struct hk_adamw_rule *rule,
@@ -214,28 +187,43 @@ static void update_matrix(const struct hrt_optimizer *optimizer, struct hrt_stat
     hrt_train_muon_look_ahead(&optimizer->muon, state->program->precision, gradients,
                               place_of(state, HRT_MEANS, at), span->count, &muon);
     if (span->shared) return;
-    move_matrix(optimizer, state, span, at, &muon);
+    hrt_train_muon_move(&optimizer->muon, span->param, state->program->precision,
+                        place_of(state, HRT_PARAMETERS, at), gradients, 0, span->count, &muon);
     hrt_device_clear(&state->device, gradients,
                      (size_t)(span->count * hrt_params_element_bytes(state->program->precision)));
     round_matrix(state, span);
 }
 
-// With dense = states: brings all matrices whose parts ranks share, and moves this rank's parts of them.
+// Brings the matrices that ranks share, one after the other, and moves this rank's parts of them. Collective.
 static void move_shared(const struct hrt_optimizer *optimizer, struct hrt_state *state,
                         const struct hrt_config *config, struct hk_adamw_rule *rule, double lr) {
-    const struct hrt_span *span = optimizer->span;
-    hrt_train_dense_gather_matrices(state->dense, state->values[HRT_GRADIENTS]);
-    for (int64_t i = 0; i < optimizer->spans; i++) {
-        if (!span[i].shared) continue;
-        set_rates(rule, &span[i], lr, config->train_optimizer_decay);
+    const struct hrt_program *program = state->program;
+    const int64_t element = hrt_params_element_bytes(program->precision);
+    struct hrt_tensor tensor = {0};
+    while (hrt_params_tensor_next(program, &tensor)) {
+        const struct hrt_param *param = tensor.param;
+        if (!param->muon || !param->trainable || !hrt_params_is_cut(program, param, HRT_MEANS))
+            continue;
+        const void *ahead =
+            hrt_train_dense_bring_gradient(state->dense, &tensor, optimizer->muon.shared);
+        const struct hrt_params_part part =
+            hrt_params_part(program, &tensor, HRT_MEANS, state->placement->rank);
+        if (part.count == 0) continue;
+        const struct hrt_span span = {.rates = rates_of(&tensor)};
+        set_rates(rule, &span, lr, config->train_optimizer_decay);
         const struct hk_muon_rule muon = muon_rule_of(rule, config);
-        move_matrix(optimizer, state, &span[i], span[i].whole, &muon);
+        hrt_train_muon_move(&optimizer->muon, param, program->precision,
+                            place_of(state, HRT_PARAMETERS, part.offset), ahead, part.first,
+                            part.count, &muon);
+        hrt_device_clear(&state->device, place_of(state, HRT_GRADIENTS, part.offset),
+                         (size_t)(part.count * element));
     }
 }
 
 void hrt_train_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_state *state,
                               const struct hrt_config *config, int64_t step, double lr,
                               double grad_scale) {
+    const struct hrt_program *program = state->program;
     struct hk_adamw_rule rule = {
         .beta1 = config->train_optimizer_betas[0],
         .beta2 = config->train_optimizer_betas[1],
@@ -254,9 +242,11 @@ void hrt_train_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_
         else
             update(state, &optimizer->span[i], &rule);
     }
-    if (optimizer->dense && optimizer->matrices) move_shared(optimizer, state, config, &rule, lr);
+    if (state->dense && optimizer->matrices) move_shared(optimizer, state, config, &rule, lr);
+    if (program->dense == HRT_DENSE_STATES) // Parts of others come, too.
+        hrt_params_snapshot_change(state->snapshot, 0, program->param_elements);
     if (state->dense) hrt_train_dense_publish(state->dense);
-    if (optimizer->dense) hrt_params_state_round(state);
+    if (program->dense == HRT_DENSE_STATES) hrt_params_state_round(state);
 }
 
 // Sums the squares of `arrays` arrays of `count` gradients, one behind the other.

@@ -12,8 +12,6 @@
 #include "runtime/program.h"
 #include "runtime/train/muon.h"
 
-struct hrt_train_dense;
-
 // The copy in bf16 of a span.
 enum hrt_copy {
     HRT_COPY_NONE,  // It has none, or parts of it are updated elsewhere.
@@ -25,35 +23,27 @@ enum hrt_copy {
 struct hrt_span { // Trainable elements that lie next to each other and are treated alike.
     int64_t offset, count;
     struct hrt_param_rates rates;
-    bool matrix;   // One tensor, of Muon, or
-    bool shared;   // this rank's part of it,
-    int64_t whole; // which begins here.
+    bool matrix; // One tensor, of Muon,
+    bool shared; // or this rank's part of it.
     enum hrt_copy copy;
     const struct hrt_param *param; // For HRT_COPY_APART and for a matrix.
 };
 
 struct hrt_optimizer {
-    struct hrt_span *all;                // Spans of all tensors here.
-    struct hrt_span *span;               // Spans that this rank updates; `all`, unless ranks share.
-    int64_t spans, room;                 // Numbers of `all`.
-    const struct hrt_train_dense *dense; // Borrowed. NULL: not shared.
-    struct hrt_muon muon;                // Where `matrices`: of those Muon, of the rest AdamW.
+    struct hrt_span *span; // [spans] That this rank updates.
+    int64_t spans;
+    struct hrt_muon muon; // Where `matrices`: of those Muon, of the rest AdamW.
     bool matrices;
 };
 
-// Collects the spans of trainable parameters; constants (rope tables, selection biases) are in none. False: out of
-// memory. Not collective.
+// Collects the spans of trainable parameters, and of this rank's part where ranks share their states (enum hrt_dense);
+// constants (rope tables, selection biases) are in none. False: out of memory. Not collective.
 bool hrt_train_optimizer_create(struct hrt_optimizer *optimizer,
                                 const struct hrt_placement *placement, struct hrt_error *error);
 
 // Collects them again, after experts have changed their owners.
 void hrt_train_optimizer_collect(struct hrt_optimizer *optimizer,
                                  const struct hrt_placement *placement);
-
-// From now on this rank updates its part of dense parameters (dense.h, dense = states).
-bool hrt_train_optimizer_share(struct hrt_optimizer *optimizer,
-                               const struct hrt_placement *placement,
-                               const struct hrt_train_dense *dense, struct hrt_error *error);
 
 // From now on matrices are updated by Muon. The state is the one of all that follows, and is destroyed behind the
 // optimizer.

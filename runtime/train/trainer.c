@@ -89,8 +89,6 @@ bool hrt_train_trainer_create(struct hrt_trainer *trainer, struct hrt_state *sta
                               struct hrt_error *error) {
     trainer->state = state;
     if (hrt_train_optimizer_create(&trainer->optimizer, state->placement, error) &&
-        (!state->program->dense_states || !state->dense ||
-         hrt_train_optimizer_share(&trainer->optimizer, state->placement, state->dense, error)) &&
         (trainer->config->train_optimizer != HRT_OPTIMIZER_muon ||
          hrt_train_optimizer_use_muon(&trainer->optimizer, state, error)) &&
         hrt_train_load_counts_create(&trainer->loads, state->program, &state->device, error) &&
@@ -346,9 +344,10 @@ static void skip(struct hrt_trainer *trainer, struct hrt_step_report *report) {
     struct hrt_tensor tensor = {0};
     while (hrt_params_tensor_next_here(state->placement, &tensor)) {
         if (!tensor.param->trainable) continue; // Its gradient is 0.
-        hrt_device_clear(&state->device,
-                         (char *)state->values[HRT_GRADIENTS] + tensor.offset * bytes,
-                         (size_t)(tensor.param->elements * bytes));
+        const struct hrt_params_part part =
+            hrt_params_part(state->program, &tensor, HRT_GRADIENTS, state->placement->rank);
+        hrt_device_clear(&state->device, (char *)state->values[HRT_GRADIENTS] + part.offset * bytes,
+                         (size_t)(part.count * bytes));
     }
     report->skipped = true;
     trainer->skipped++;

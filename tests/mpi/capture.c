@@ -12,18 +12,15 @@
 #include "kernels/router/router.h"
 #include "runtime/params/state.h"
 #include "runtime/store/weights.h"
-#include "runtime/train/dense.h"
 #include "runtime/train/optimizer.h"
 
 typeof(hrt_train_optimizer_step) __real_hrt_train_optimizer_step, __wrap_hrt_train_optimizer_step;
 
 static void write_gradients(struct hrt_state *state, const char *prefix, int64_t step) {
-    const struct hrt_buffer grads = hrt_params_state_buffer(state, HRT_GRADIENTS);
+    struct hrt_buffer grads = hrt_params_state_buffer(state, HRT_GRADIENTS);
+    grads.kind = HRT_MEANS; // Sums of gradients are where states are.
     struct hrt_error error = {0};
     char path[4096];
-    if (state->dense)
-        hrt_train_dense_gather(state->dense,
-                               state->values[HRT_GRADIENTS]); // Ranks have parts (dense = states).
     snprintf(path, sizeof path, "%s.%" PRId64, prefix, step);
     const bool written = state->comm ? hrt_store_gather(&grads, state->comm, path, &error)
                                      : hrt_store_save(&grads, path, &error);

@@ -5,19 +5,23 @@
 // RUN: sed '/ahead = -1/d' %t.mlir > %t.2.mlir && not hecate-opt --passes=verify-dense %t.2.mlir 2>&1 | FileCheck %s --check-prefix=AHEAD
 // RUN: sed '0,/fssdp.forget/{/fssdp.forget/d}' %t.mlir > %t.3.mlir && not hecate-opt --passes=verify-dense %t.3.mlir 2>&1 | FileCheck %s --check-prefix=FORGET
 // RUN: sed '/"fssdp.forget"(%arg/d; s/^\( *\)\("fssdp.await_gather"(\(%arg[0-9]*\)) \(.*\)\)$/\1\2\n\1"fssdp.forget"(\3) \4/' %t.mlir > %t.4.mlir && not hecate-opt --passes=verify-dense %t.4.mlir 2>&1 | FileCheck %s --check-prefix=EARLY
-// RUN: sed '/fssdp.reduce_scatter/d' %t.mlir > %t.5.mlir && not hecate-opt --passes=verify-dense %t.5.mlir 2>&1 | FileCheck %s --check-prefix=UNSUMMED
+// RUN: sed '/fssdp.reduce_scatter/d' %t.mlir > %t.5.mlir && not hecate-opt --passes=verify-dense %t.5.mlir 2>&1 | FileCheck %s --check-prefix=ADDED
+// RUN: sed 's/layers = 3/layers = 2/; s/constant 2/constant 1/; s/constant 3/constant 2/' %t.5.mlir > %t.9.mlir && not hecate-opt --passes=verify-dense %t.9.mlir 2>&1 | FileCheck %s --check-prefix=UNSUMMED
+// RUN: sed '/"fssdp.forget"(%arg/d' %t.mlir > %t.10.mlir && not hecate-opt --passes=verify-dense %t.10.mlir 2>&1 | FileCheck %s --check-prefix=KEPT
 // RUN: sed '/^ *.. PLANT$/s/^.*$/"fssdp.reduce_scatter"(%i) {params = ["w"]} : (index) -> ()/' %s > %t.6.mlir && hecate-opt --passes=gather-dense %t.6.mlir > %t.7.mlir && not hecate-opt --passes=verify-dense %t.7.mlir 2>&1 | FileCheck %s --check-prefix=SOON
 // RUN: sed 's/parallel.dense = "shard"/parallel.dense = "states"/' %s | hecate-opt --passes=gather-dense | FileCheck %s --check-prefix=STATES
 // RUN: sed 's/hecate.world/hecate.target = "cuda", hecate.world/' %s > %t.8.mlir && not hecate-opt --passes=gather-dense %t.8.mlir 2>&1 | FileCheck %s --check-prefix=CUDA
 //
 // A layer's parameters come while the layer before computes, and those of the head while the layers do. What is
 // planted: no gather at all, no await, no gather of the next layer, nothing forgotten, forgotten before the read, a gradient that
-// is not summed, and one that is summed before its last addition.
+// is not summed, of two layers and of three, which share two slots, and one that is summed before its last addition.
 // MISSING: error: {{.*}}reads a parameter before its await, or when forgotten (@embed, layer 0)
 // AWAIT: error: {{.*}}reads a parameter before its await, or when forgotten (@embed, layer 0)
 // AHEAD: error: {{.*}}awaits what was not started (@w, layer 1)
 // FORGET: error: {{.*}}ends with parameters that were not forgotten (@embed, layer 0)
 // EARLY: error: {{.*}}reads a parameter before its await, or when forgotten (@w, layer 0)
+// ADDED: error: {{.*}}adds to a slot in use (@w, layer 0)
+// KEPT: error: {{.*}}gathers into a slot in use (@w, layer 2)
 // UNSUMMED: error: {{.*}}ends with a gradient that was not summed (@w, layer 0)
 // SOON: error: {{.*}}adds to a gradient behind its sum (@w, layer 2)
 // STATES-NOT: fssdp.all_gather

@@ -42,8 +42,7 @@ static void draw(struct drawn *d) {
     d->set[0] = (struct hpl_held_set){begin, w1 + w2 + gap, CHUNKS, d->owner};
     d->set[1] = (struct hpl_held_set){begin + CHUNKS * (w1 + w2 + gap), w1, 3, NULL};
     for (int i = 0; i < CHUNKS; i++) d->owner[i] = (int32_t)below(RANKS);
-    d->held =
-        (struct hpl_held){d->param, d->set, PARAMS, 2, ELEMENTS, 4, RANKS, false, false, false};
+    d->held = (struct hpl_held){d->param, d->set, PARAMS, 2, ELEMENTS, 4, RANKS, false, false};
 }
 
 static bool has(const struct hpl_held_param *param, int buffer) {
@@ -150,7 +149,21 @@ static void owners_may_change(void **state) {
     }
 }
 
-// Each of four ranks has a quarter, rounded up, of the parameters that all have; and all of its own experts.
+// A quarter, rounded up to whole parts.
+static int64_t quarter(int64_t elements) {
+    return (elements + 4 * 64 - 1) / (4 * 64) * 64;
+}
+
+static void parts_cover_all_elements_once(void **state) {
+    (void)state;
+    for (int64_t n = 1; n < 3000; n++) {
+        const int64_t part = hpl_part(n, RANKS);
+        assert_int_equal(part, quarter(n));
+        assert_true(part * RANKS >= n);
+    }
+}
+
+// Each of four ranks has a quarter of the states of parameters that all have; and all of its own experts.
 static void states_may_be_shared(void **state) {
     (void)state;
     struct drawn d;
@@ -158,23 +171,12 @@ static void states_may_be_shared(void **state) {
     for (int i = 0; i < PARAMS; i++) d.param[i].trained = true;
     for (int i = 0; i < CHUNKS; i++) d.owner[i] = i % RANKS;
     d.held.states = true;
-    const int64_t all = (d.param[0].elements + 3) / 4 + 3 * ((d.param[1].elements + 3) / 4) +
-                        (3 * d.param[4].elements + 3) / 4;
+    const int64_t all = quarter(d.param[0].elements) + 3 * quarter(d.param[1].elements) +
+                        3 * quarter(d.param[4].elements);
     const int64_t own = 3 * (d.param[2].elements + d.param[3].elements);
     assert_int_equal(hpl_held_bytes(&d.held, HPL_STATE), 4 * (all + own));
-    assert_true(hpl_held_bytes(&d.held, HPL_GRADIENTS) > 4 * (all + own));
-    d.held.shard = true;
-    assert_int_equal(hpl_held_bytes(&d.held, HPL_GRADIENTS), 4 * (all + own));
-    for (int i = 0; i < PARAMS; i++) d.param[i].copied = true;
-    assert_int_equal(hpl_held_bytes(&d.held, HPL_COPIES), 2 * own);
-    // Frozen parameters are in parts, too; a table is whole.
-    d.param[0].trained = false;
-    const int64_t table = d.param[0].elements - (d.param[0].elements + 3) / 4;
-    const int64_t chunks = 3 * d.set[0].chunk_elements + (3 * d.set[1].chunk_elements + 3) / 4;
-    const int64_t dense = (d.param[0].elements + 3) / 4 + 3 * ((d.param[1].elements + 3) / 4);
-    assert_int_equal(hpl_held_bytes(&d.held, HPL_PARAMETERS), 4 * (table + dense + chunks));
-    d.param[0].frozen = true;
-    assert_int_equal(hpl_held_bytes(&d.held, HPL_PARAMETERS), 4 * (dense + chunks));
+    const int64_t whole = d.param[0].elements + 3 * d.param[1].elements + 3 * d.param[4].elements;
+    assert_int_equal(hpl_held_bytes(&d.held, HPL_GRADIENTS), 4 * (whole + own));
 }
 
 // A rank has all of a buffer where no expert has an owner and no parameter is frozen.
@@ -197,6 +199,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_and_bytes_are_those_of_marks),
         cmocka_unit_test(owners_may_change),
+        cmocka_unit_test(parts_cover_all_elements_once),
         cmocka_unit_test(parts_alone_are_used_where_experts_have_owners_or_parameters_are_frozen),
         cmocka_unit_test(states_may_be_shared),
     };

@@ -172,7 +172,7 @@ static void prepare(struct harness *h) {
     if (!program->bind_rounded) return;
     h->rounded = allocate(hrt_params_rounded_bytes(program), 0);
     const struct hrt_placement here = {.program = program};
-    hrt_params_round(&here, h->params, h->rounded, false);
+    hrt_params_round(&here, h->params, h->rounded);
     program->bind_rounded(h->model, h->rounded);
 }
 

@@ -6,8 +6,7 @@
 
 #include "runtime/params/state.h"
 #include "runtime/params/tensor.h"
-#include "runtime/train/dense.h"
-#include "runtime/train/optimizer.h"
+#include "runtime/train/dense_jobs.h"
 #include "tests/runtime/ranks_case.h"
 
 enum { LAYERS = 3, WIDE = 5000, TINY = 3, LARGE = 1500001, UNUSED = 7, CHUNK = 11, EXPERTS = 2 };
@@ -16,33 +15,56 @@ enum { AT_SET = AT_UNUSED + UNUSED, ELEMENTS = AT_SET + LAYERS * EXPERTS * CHUNK
 
 static struct hrt_comm world; // MPI starts once per process.
 
+// As emitted: where the runtime says that tensors are.
+struct model {
+    struct hrt_train_dense *dense;
+    float *wide[HRT_DENSE_SLOTS][LAYERS], *tiny[HRT_DENSE_SLOTS][1], *large[HRT_DENSE_SLOTS][1],
+        *unused[HRT_DENSE_SLOTS][1], *set[HRT_DENSE_SLOTS][LAYERS * EXPERTS];
+};
+
 static const struct hrt_param params[] = {
-    {.symbol = "wide", .layers = LAYERS, .trainable = true, .elements = WIDE, .set = -1},
+    {.symbol = "wide",
+     .layers = LAYERS,
+     .trainable = true,
+     .elements = WIDE,
+     .set = -1,
+     .pointers = offsetof(struct model, wide[HRT_DENSE_PARAMETERS]),
+     .grad_pointers = offsetof(struct model, wide[HRT_DENSE_GRADIENTS])},
     {.symbol = "tiny",
      .layers = 1,
      .trainable = true,
      .elements = TINY,
      .set = -1,
-     .offset = AT_TINY},
+     .offset = AT_TINY,
+     .pointers = offsetof(struct model, tiny[HRT_DENSE_PARAMETERS]),
+     .grad_pointers = offsetof(struct model, tiny[HRT_DENSE_GRADIENTS])},
     {.symbol = "large",
      .layers = 1,
      .trainable = true,
      .elements = LARGE,
      .set = -1,
-     .offset = AT_LARGE},
+     .offset = AT_LARGE,
+     .pointers = offsetof(struct model, large[HRT_DENSE_PARAMETERS]),
+     .grad_pointers = offsetof(struct model, large[HRT_DENSE_GRADIENTS])},
     {.symbol = "unused",
      .layers = 1,
      .trainable = true,
      .elements = UNUSED,
      .set = -1,
-     .offset = AT_UNUSED},
+     .offset = AT_UNUSED,
+     .pointers = offsetof(struct model, unused[HRT_DENSE_PARAMETERS]),
+     .grad_pointers = offsetof(struct model, unused[HRT_DENSE_GRADIENTS])},
+    {.symbol = "w", .layers = LAYERS, .trainable = true, .elements = CHUNK, .set = 0},
 };
-static const struct hrt_set sets[] = {{.name = "set",
-                                       .experts = EXPERTS,
-                                       .topk = 1,
-                                       .layers = LAYERS,
-                                       .offset = AT_SET,
-                                       .chunk_elements = CHUNK}};
+static const struct hrt_set sets[] = {
+    {.name = "set",
+     .experts = EXPERTS,
+     .topk = 1,
+     .layers = LAYERS,
+     .offset = AT_SET,
+     .chunk_elements = CHUNK,
+     .chunks = offsetof(struct model, set[HRT_DENSE_PARAMETERS]),
+     .chunk_grads = offsetof(struct model, set[HRT_DENSE_GRADIENTS])}};
 static const struct hrt_bucket buckets[] = {
     {.layers = 1, .params = 1, .param = (const int[]){2}},
     {.layers = LAYERS, .params = 1, .param = (const int[]){0}, .sets = 1, .set = (const int[]){0}},
@@ -52,7 +74,7 @@ static const struct hrt_bucket buckets[] = {
 static struct hrt_program program_of(enum hrt_precision precision, bool shard, int64_t bytes) {
     return (struct hrt_program){.precision = precision,
                                 .param_elements = ELEMENTS,
-                                .params = 4,
+                                .params = 5,
                                 .param = params,
                                 .sets = 1,
                                 .set = sets,
@@ -60,7 +82,7 @@ static struct hrt_program program_of(enum hrt_precision precision, bool shard, i
                                 .buckets = 3,
                                 .bucket = buckets,
                                 .bucket_bytes = bytes,
-                                .dense_states = shard};
+                                .dense = shard ? HRT_DENSE_STATES : HRT_DENSE_REPLICATE};
 }
 
 static double gradient(int rank, int64_t i) {
@@ -112,21 +134,17 @@ static void complete(struct hrt_train_dense *dense, int64_t layers) {
 }
 
 // The elements that this rank updates: 1 where it does.
-static char *own_elements(const struct hrt_train_dense *dense, bool shard) {
-    const struct hrt_span whole[] = {
-        {.count = AT_LARGE + 5, .rates.decay = true},
-        {.offset = AT_LARGE + 5, .count = ELEMENTS - AT_LARGE - 5},
-    };
+static char *own_elements(const struct hrt_program *program, bool shard) {
+    struct hrt_tensor tensor = {0};
     char *own = malloc(ELEMENTS);
-    struct hrt_span *cut = malloc((size_t)(2 + hrt_train_dense_cuts(dense)) * sizeof *cut);
-    RANKS_CHECK(&world, own && cut);
+    RANKS_CHECK(&world, own);
     memset(own, !shard, ELEMENTS);
-    const int64_t cuts = shard ? hrt_train_dense_cut(dense, whole, 2, cut) : 0;
-    for (int64_t s = 0; s < cuts; s++) {
-        RANKS_CHECK(&world, cut[s].rates.decay == (cut[s].offset < AT_LARGE + 5));
-        for (int64_t i = 0; i < cut[s].count; i++) RANKS_CHECK(&world, !own[cut[s].offset + i]++);
+    while (shard && hrt_params_tensor_next(program, &tensor)) {
+        const struct hrt_params_part part =
+            hrt_params_part(program, &tensor, HRT_MEANS, world.rank);
+        RANKS_CHECK(&world, part.offset == tensor.offset + part.first);
+        for (int64_t i = 0; i < part.count; i++) RANKS_CHECK(&world, !own[part.offset + i]++);
     }
-    free(cut);
     return own;
 }
 
@@ -139,7 +157,7 @@ static void sum_up(enum hrt_precision precision, bool shard, int64_t bytes, int6
     state.values[HRT_GRADIENTS] = filled(precision, world.rank);
     state.values[HRT_PARAMETERS] = filled(precision, world.rank);
     RANKS_CHECK(&world, hrt_train_dense_create(&dense, &state, &error));
-    char *own = own_elements(dense, shard);
+    char *own = own_elements(&program, shard);
     complete(dense, layers);
     for (int64_t i = 0; i < ELEMENTS; i++) {
         if (!own[i]) continue;
@@ -203,6 +221,158 @@ static void before_the_last_iteration_nothing_is_summed(void **state) {
     free(held.values[HRT_GRADIENTS]);
 }
 
+// ---- dense = shard
+
+// A rank's buffers have its parts, one behind the other.
+struct parts {
+    struct hrt_program program;
+    struct hrt_param param[5];
+    struct hrt_set set;
+    struct hrt_placement placement;
+    struct model model;
+    struct hrt_state state;
+};
+
+static void open_parts(struct parts *p) {
+    struct hrt_error error = {0};
+    int64_t offset = 0;
+    *p = (struct parts){.program = program_of(HRT_FP32, false, 1), .set = sets[0]};
+    memcpy(p->param, params, sizeof params);
+    p->program.dense = HRT_DENSE_SHARD;
+    p->program.param = p->param;
+    p->program.set = &p->set;
+    p->program.units = 3;
+    p->program.unit = buckets;
+    for (int i = 0; i < 4; i++) {
+        p->param[i].offset = offset;
+        offset += p->param[i].layers * hrt_params_kept(&p->program, &p->param[i]);
+    }
+    p->set.offset = offset;
+    offset += LAYERS * EXPERTS * hrt_params_kept_chunk(&p->program, &p->set);
+    p->program.param_elements = offset;
+    p->placement = (struct hrt_placement){.program = &p->program, .rank = world.rank};
+    p->state = (struct hrt_state){.program = &p->program,
+                                  .placement = &p->placement,
+                                  .comm = &world,
+                                  .model = &p->model,
+                                  .device.backend = &hrt_device_host};
+    p->state.values[HRT_GRADIENTS] = calloc((size_t)offset, sizeof(float));
+    p->state.values[HRT_PARAMETERS] = calloc((size_t)offset, sizeof(float));
+    RANKS_CHECK(&world, p->state.values[HRT_GRADIENTS] && p->state.values[HRT_PARAMETERS]);
+    RANKS_CHECK(&world, hrt_train_dense_create(&p->model.dense, &p->state, &error));
+}
+
+static void close_parts(struct parts *p) {
+    hrt_train_dense_destroy(p->model.dense);
+    free(p->state.values[HRT_GRADIENTS]);
+    free(p->state.values[HRT_PARAMETERS]);
+}
+
+// Where one rank alone would have the tensor.
+static int64_t alone(const struct hrt_tensor *tensor) {
+    if (tensor->param->set >= 0) return AT_SET + (tensor->layer * EXPERTS + tensor->expert) * CHUNK;
+    for (int i = 0; i < 4; i++) {
+        if (params[i].elements == tensor->param->elements)
+            return params[i].offset + tensor->layer * params[i].elements;
+    }
+    abort();
+}
+
+static float *slot_of(const struct parts *p, const struct hrt_tensor *tensor, int kind) {
+    const struct hrt_param *param = tensor->param;
+    if (param->set >= 0) return p->model.set[kind][tensor->layer * EXPERTS + tensor->expert];
+    const size_t at = kind ? param->grad_pointers : param->pointers;
+    return ((float *const *)((const char *)&p->model + at))[tensor->layer];
+}
+
+// Calls `each` for the tensors of one layer of a unit, or bucket.
+static void for_unit(const struct parts *p, int unit, int64_t layer,
+                     void (*each)(const struct parts *, const struct hrt_tensor *)) {
+    static const int of[] = {1, 2, 0, -1, 1}; // By parameter.
+    struct hrt_tensor tensor = {0};
+    while (hrt_params_tensor_next(&p->program, &tensor)) {
+        if (of[tensor.param - p->param] == unit &&
+            (tensor.param->layers == 1 || tensor.layer == layer))
+            each(p, &tensor);
+    }
+}
+
+static void set_parameters(struct parts *p) {
+    struct hrt_tensor tensor = {0};
+    while (hrt_params_tensor_next(&p->program, &tensor)) {
+        const struct hrt_params_part part =
+            hrt_params_part(&p->program, &tensor, HRT_PARAMETERS, world.rank);
+        for (int64_t i = 0; i < part.count; i++)
+            ((float *)p->state.values[HRT_PARAMETERS])[part.offset + i] =
+                (float)(alone(&tensor) + part.first + i);
+    }
+}
+
+static void is_whole(const struct parts *p, const struct hrt_tensor *tensor) {
+    const float *slot = slot_of(p, tensor, HRT_DENSE_PARAMETERS);
+    for (int64_t i = 0; i < tensor->param->elements; i++)
+        RANKS_CHECK(&world, slot[i] == (float)(alone(tensor) + i));
+}
+
+static void add_gradient(const struct parts *p, const struct hrt_tensor *tensor) {
+    float *slot = slot_of(p, tensor, HRT_DENSE_GRADIENTS);
+    for (int64_t i = 0; i < tensor->param->elements; i++)
+        slot[i] += (float)gradient(world.rank, alone(tensor) + i);
+}
+
+static void units_come_whole_and_two_layers_stay(void **state) {
+    (void)state;
+    struct parts p;
+    open_parts(&p);
+    set_parameters(&p);
+    hrt_train_dense_bring(p.model.dense, 0, 0);
+    hrt_train_dense_bring(p.model.dense, 1, 0);
+    for (int64_t layer = 0; layer < LAYERS; layer++) {
+        hrt_train_dense_bring(p.model.dense, 1, layer + 1); // Nothing behind the last.
+        hrt_train_dense_await(p.model.dense, 1, layer);
+        for_unit(&p, 1, layer, is_whole);
+        if (layer + 1 < LAYERS) {
+            hrt_train_dense_await(p.model.dense, 1, layer + 1);
+            for_unit(&p, 1, layer, is_whole); // The next one has a slot of its own.
+            hrt_train_dense_bring(p.model.dense, 1, layer + 1);
+        }
+        hrt_train_dense_release(p.model.dense, 1, layer);
+    }
+    hrt_train_dense_await(p.model.dense, 0, 0);
+    for_unit(&p, 0, 0, is_whole);
+    close_parts(&p);
+}
+
+static void gradients_of_iterations_add_up_in_parts(void **state) {
+    (void)state;
+    struct parts p;
+    struct hrt_tensor tensor = {0};
+    open_parts(&p);
+    for (int iteration = 0; iteration < 2; iteration++) {
+        hrt_train_dense_last(p.model.dense, iteration == 1);
+        for_unit(&p, 0, 0, add_gradient);
+        hrt_train_dense_ready(p.model.dense, 0, 0);
+        for (int64_t layer = LAYERS - 1; layer >= 0; layer--) {
+            for_unit(&p, 1, layer, add_gradient);
+            hrt_train_dense_ready(p.model.dense, 1, layer);
+        }
+        for_unit(&p, 2, 0, add_gradient);
+        hrt_train_dense_ready(p.model.dense, 2, 0);
+    }
+    hrt_train_dense_finish(p.model.dense);
+    while (hrt_params_tensor_next(&p.program, &tensor)) {
+        const struct hrt_params_part part =
+            hrt_params_part(&p.program, &tensor, HRT_GRADIENTS, world.rank);
+        const float *own = (float *)p.state.values[HRT_GRADIENTS] + part.offset;
+        const float *slot = slot_of(&p, &tensor, HRT_DENSE_GRADIENTS);
+        for (int64_t i = 0; i < part.count; i++)
+            RANKS_CHECK(&world,
+                        own[i] == 2 * (float)sum_of(HRT_FP32, alone(&tensor) + part.first + i));
+        for (int64_t i = 0; i < tensor.param->elements; i++) RANKS_CHECK(&world, slot[i] == 0);
+    }
+    close_parts(&p);
+}
+
 // HECATE_TOPOLOGY: one machine stands for several nodes.
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -211,6 +381,8 @@ int main(void) {
         cmocka_unit_test(what_nobody_told_is_summed_in_the_end),
         cmocka_unit_test(each_rank_updates_its_part),
         cmocka_unit_test(before_the_last_iteration_nothing_is_summed),
+        cmocka_unit_test(units_come_whole_and_two_layers_stay),
+        cmocka_unit_test(gradients_of_iterations_add_up_in_parts),
     };
     ranks_open(&world, getenv("HECATE_TOPOLOGY"));
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,8 +124,9 @@ static void step(const struct hrt_muon *muon, const struct hrt_program *program,
     hrt_train_muon_look_ahead(muon, program->precision, all[1], all[2], count, &rule);
     const int64_t half = count / 2; // As two ranks do.
     hrt_train_muon_move(muon, program->param, program->precision, all[0], all[1], 0, half, &rule);
-    hrt_train_muon_move(muon, program->param, program->precision, all[0], all[1], half,
-                        count - half, &rule);
+    const int64_t element = hrt_params_element_bytes(program->precision);
+    hrt_train_muon_move(muon, program->param, program->precision, (char *)all[0] + half * element,
+                        all[1], half, count - half, &rule);
     get(program, all[0], value, count);
     get(program, all[1], gradient, count);
     get(program, all[2], momentum, count);

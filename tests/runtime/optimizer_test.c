@@ -279,7 +279,7 @@ static void copies_follow_their_parameters(void **state) {
     assert_true(hrt_train_optimizer_create(&optimizer, &here, &error));
     assert_int_equal(optimizer.spans, 4); // Both layers of `even` are one.
     hrt_train_optimizer_step(&optimizer, &all, &config, 0, 0.1, 1);
-    hrt_params_round(&here, params, want, false);
+    hrt_params_round(&here, params, want);
     assert_memory_equal(rounded, want, sizeof want);
     hrt_train_optimizer_destroy(&optimizer);
 }

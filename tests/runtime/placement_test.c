@@ -48,12 +48,14 @@ static void count_rank(const struct hrt_placement *placement, float *visits) {
     struct hrt_tensor tensor = {0};
     while (hrt_params_tensor_next_here(placement, &tensor)) {
         const int64_t size = hrt_params_size(tensor.param);
+        const struct hrt_params_part here =
+            hrt_params_part(&program, &tensor, HRT_PARAMETERS, placement->rank);
         for (int64_t first = 0; first < size; first += PIECE) {
             const int64_t left = size - first, count = left < PIECE ? left : PIECE;
             float piece[PIECE];
-            hrt_params_tensor_read(&program, visits, &tensor, first, count, piece);
+            hrt_params_tensor_read(&program, visits, tensor.param, &here, first, count, piece);
             for (int64_t i = 0; i < count; i++) piece[i] += 1;
-            hrt_params_tensor_write(&program, visits, &tensor, first, count, piece);
+            hrt_params_tensor_write(&program, visits, tensor.param, &here, first, count, piece);
         }
     }
 }

@@ -32,7 +32,8 @@ static void open_matrix(struct matrix *m, int64_t rows, int64_t columns) {
     m->program = (struct hrt_program){.precision = HRT_FP32, .params = 1, .param = &m->param};
     m->placement.program = &m->program;
     m->tensor = (struct hrt_tensor){.param = &m->param, .offset = BEFORE};
-    m->buffer = (struct hrt_buffer){&m->placement, values, &staging};
+    m->buffer =
+        (struct hrt_buffer){.placement = &m->placement, .values = values, .staging = &staging};
     assert_true(BEFORE + rows * columns < MOST);
 }
 
@@ -115,6 +116,50 @@ static void slices_under_way_keep_their_elements(void **state) {
     free(all);
 }
 
+// Each of three ranks fills whole slices and keeps its part; the parts of a slice lie one behind the other.
+static void ranks_keep_their_parts(void **state) {
+    (void)state;
+    static const int64_t shape[][2] = {{1, 1}, {3, 5}, {1, 9001}, {300, 70}, {70, 300}, {129, 500}};
+    for (size_t s = 0; s < 6 * sizeof shape / sizeof *shape; s++) {
+        const int rank = (int)(s % 3);
+        struct matrix m;
+        open_matrix(&m, shape[s / 6][0], shape[s / 6][1]);
+        m.param.set = -1;
+        m.param.trainable = true;
+        m.program.dense = HRT_DENSE_SHARD;
+        m.program.world = 3;
+        m.placement.rank = rank;
+        struct hrt_slice out = {.tensor = m.tensor, .columns = s % 6 < 3 ? 0 : m.param.columns};
+        struct hrt_slice in = out;
+        int64_t kept, visited = 0;
+        const int64_t first = hrt_params_cut(m.param.elements, 3, rank, &kept);
+        set_all(-1);
+        while (hrt_params_slice_fill(&m.buffer, &out)) pass(&m, &out, false);
+        hrt_params_staging_reset(&m.buffer);
+        float *all = read_all();
+        for (int64_t i = 0; i < MOST; i++) {
+            const bool here = i >= BEFORE && i < BEFORE + kept;
+            assert_true(all[i] == (here ? (float)(first + i - BEFORE) : -1));
+        }
+        free(all);
+        while (hrt_params_slice_visit(&m.buffer, &in)) {
+            size_t end = 0, bytes, own;
+            for (int r = 0; r < 3; r++) {
+                assert_int_equal(hrt_params_slice_share(&m.buffer, &in, r, &bytes), end);
+                end += bytes;
+            }
+            assert_int_equal(end, in.runs * in.run * 4);
+            const size_t at = hrt_params_slice_share(&m.buffer, &in, rank, &own) / 4;
+            for (size_t i = at; i < at + own / 4; i++, visited++) {
+                const int64_t number =
+                    in.first + (int64_t)i / in.run * in.pitch + (int64_t)i % in.run;
+                assert_true(((const float *)in.at)[i] == (float)number);
+            }
+        }
+        assert_int_equal(visited, kept);
+    }
+}
+
 static void first_values_are_those_of_the_host(void **state) {
     (void)state;
     struct hrt_program program = bigram;
@@ -130,7 +175,7 @@ static void first_values_are_those_of_the_host(void **state) {
     float *host = calloc(1, bytes), *copy = malloc(bytes);
     void *there = device.backend->take(&device, HRT_OF_DEVICE, bytes, false);
     assert_true(host && copy && there);
-    const struct hrt_buffer apart = {&here, there, &staging};
+    const struct hrt_buffer apart = {.placement = &here, .values = there, .staging = &staging};
     hrt_params_init(TEST_BUFFER(&here, host), 3);
     hrt_params_init(&apart, 3);
     hrt_device_read(&device, copy, there, bytes, HRT_WHY_VALUES);
@@ -166,6 +211,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_element_passes_once),
         cmocka_unit_test(slices_under_way_keep_their_elements),
+        cmocka_unit_test(ranks_keep_their_parts),
         cmocka_unit_test(first_values_are_those_of_the_host),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

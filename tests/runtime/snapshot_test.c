@@ -122,7 +122,9 @@ static struct hrt_snapshot *take_apart(struct hrt_copies *copies, float *values,
     }
     hrt_device_write(staging->device, values, buffer, sizeof buffer);
     for (int number = 0; number < BUFFERS * TENSORS; number++) {
-        const struct hrt_buffer of = {&here, values + (ptrdiff_t)(number / TENSORS) * ALL, staging};
+        const struct hrt_buffer of = {.placement = &here,
+                                      .values = values + (ptrdiff_t)(number / TENSORS) * ALL,
+                                      .staging = staging};
         const struct hrt_tensor tensor = tensor_of(number);
         assert_true(hrt_params_snapshot_add(snapshot, &of, &tensor));
     }
