@@ -178,6 +178,23 @@ static const char *rematerialize_reason(const struct report *r, char *text, size
     return text;
 }
 
+static const char *lifetime_reason(const struct report *r, char *text, size_t size) {
+    const bool step = r->movement->lifetime == HPL_LIFETIME_STEP;
+    if (!hpl_may_last(r->setup->policy)) return "the policy plans on the counts of each";
+    if (r->movement->iterations < 2) return "a step has one";
+    if (r->search.fixed_lifetime) return "given";
+    const struct hec_candidate *other = chosen_of(r) ? other_of(r, HEC_DIFFERS_LIFETIME) : NULL;
+    if (!other) return step ? "they serve all of its iterations" : "gradients leave at once";
+    const char *what = step ? "for an iteration" : "for a step";
+    const struct hec_text bytes = hec_text_bytes((double)other->replica_bytes);
+    if (!other->fits) {
+        snprintf(text, size, "%s: %s, which do not fit", what, bytes.text);
+    } else {
+        snprintf(text, size, "%s: %s, %+.1f %% time", what, bytes.text, longer(r, other));
+    }
+    return text;
+}
+
 static const char *calibrate_reason(const struct report *r, char *text, size_t size) {
     const bool never = r->movement->calibrate == HPL_CALIBRATES_NEVER;
     if (!r->setup->policy->calibrates) return "the policy does not";
@@ -235,6 +252,8 @@ static void print_choices(const struct report *r) {
     print_choice(r, "replicas a device and layer", number, slots_reason(r, text, sizeof text));
     print_choice(r, "re-materialize", m->rematerialize ? "yes" : "no",
                  rematerialize_reason(r, text, sizeof text));
+    print_choice(r, "lifetime of replicas", hec_lifetime_name(m->lifetime),
+                 lifetime_reason(r, text, sizeof text));
     print_choice(r, "calibrate behind the router", hec_calibrate_name(m->calibrate),
                  calibrate_reason(r, text, sizeof text));
     print_rhythm(r);
@@ -256,6 +275,8 @@ static const char *choice_text(const struct hpl_movement *m, enum hec_differs of
         return text;
     case HEC_DIFFERS_REMATERIALIZE:
         return m->rematerialize ? "re-materialized" : "kept";
+    case HEC_DIFFERS_LIFETIME:
+        return m->lifetime == HPL_LIFETIME_STEP ? "for a step" : "for an iteration";
     default:
         return m->calibrate == HPL_CALIBRATES_NEVER ? "as forecast" : "calibrated";
     }
@@ -321,8 +342,8 @@ static void print_changes(const struct report *r) {
     fputs("  the cluster:\n", r->out);
     hec_explain_machine(&r->setup->costs.machine, r->out);
     fputs("  settings: parallel.placement.overlap (t), .memory (m, or bytes),\n"
-          "    .rematerialize, .calibrate, .dispatch, .forecast, .reshard; --plan=FILE\n"
-          "    repeats what --emit-plan=FILE has kept; --autotune looks further\n",
+          "    .rematerialize, .lifetime, .calibrate, .dispatch, .forecast, .reshard;\n"
+          "    --plan=FILE repeats what --emit-plan=FILE kept; --autotune looks further\n",
           r->out);
 }
 

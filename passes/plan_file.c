@@ -252,6 +252,9 @@ static void read_movement(struct reader *r, json_t *root, struct hpl_movement *m
     const char *lifetime = json_string_value(json_object_get(from, "lifetime"));
     if (!lifetime || !hec_lifetime_find(HEC_STR(lifetime), &m->lifetime))
         fail(r, "lifetime", "`lifetime` is iteration or step");
+    const struct hpl_policy *of = hpl_policy_find(m->policy);
+    if (m->lifetime == HPL_LIFETIME_STEP && of && !hpl_may_last(of))
+        fail(r, "lifetime", "replicas of `%s` cannot live for a step", m->policy);
     m->even = read_flag(r, from, "even");
     m->rematerialize = read_flag(r, from, "rematerialize");
     for (int i = 0; i < HEC_MOVEMENT_NUMBERS; i++) {

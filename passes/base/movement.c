@@ -170,8 +170,12 @@ bool hec_movement_check(MlirOperation module) {
     if (!hec_module_has_movement(module)) return true;
     if (!hec_movement_read(module, &movement))
         return hec_ir_error(module, "hecate.movement is not whole: pass shard writes it");
-    if (!hpl_policy_find(movement.policy))
+    const struct hpl_policy *policy = hpl_policy_find(movement.policy);
+    if (!policy)
         return hec_ir_error(module, "hecate.movement: the planner has no policy '%s'",
+                            movement.policy);
+    if (movement.lifetime == HPL_LIFETIME_STEP && !hpl_may_last(policy))
+        return hec_ir_error(module, "hecate.movement: replicas of '%s' cannot live for a step",
                             movement.policy);
     bool sound = true;
     for (int i = 0; i < HEC_MOVEMENT_NUMBERS; i++) {

@@ -85,19 +85,21 @@ static void take_owners(struct hec_stage *s, int64_t layer) {
     memcpy(s->owner, s->scene->owner + layer * experts, (size_t)experts * sizeof *s->owner);
 }
 
-static enum hpl_status place(struct hec_stage *s, int32_t layer) {
+static enum hpl_status place(struct hec_stage *s, int32_t layer, const struct hpl_plan *kept) {
     take_owners(s, layer);
+    if (kept) return hpl_plan_copy(&s->plan, kept);
     if (s->episode.policy->when == HPL_WHEN_PERIODIC)
         return hpl_plan_copy(&s->plan, &s->placed[layer]);
     return hpl_episode_plan(&s->episode, layer, s->exact, &s->plan);
 }
 
-bool hec_stage_plan(struct hec_stage *s, int64_t at_layer, int64_t at) {
+bool hec_stage_plan(struct hec_stage *s, int64_t at_layer, int64_t at,
+                    const struct hpl_plan *kept) {
     const int32_t layer = (int32_t)at_layer;
     struct hpl_calibration result = {0};
     s->now = at;
     step_of(s, layer, at, s->exact);
-    enum hpl_status status = place(s, layer);
+    enum hpl_status status = place(s, layer, kept);
     if (status == HPL_OK) status = hpl_plan_copy(&s->before, &s->plan);
     if (status == HPL_OK)
         status = hpl_episode_calibrate(&s->episode, layer, s->exact, &s->plan, &result);

@@ -8,7 +8,7 @@ enum hec_differs hec_differs_in(const struct hec_candidate *a, const struct hec_
     const struct hpl_movement *m = &a->movement, *n = &b->movement;
     const bool differ[HEC_DIFFERS] = {m->overlap != n->overlap, m->slots != n->slots,
                                       m->rematerialize != n->rematerialize,
-                                      m->calibrate != n->calibrate};
+                                      m->calibrate != n->calibrate, m->lifetime != n->lifetime};
     enum hec_differs in = HEC_DIFFERS;
     int count = 0;
     for (int i = 0; i < HEC_DIFFERS; i++) {
@@ -39,6 +39,7 @@ static MlirAttribute candidate_attr(MlirContext c, const struct hec_candidate *o
         hec_attr_int(c, "slots", m->slots),
         hec_attr_bool(c, "rematerialize", m->rematerialize),
         hec_attr_string(c, "calibrate", hec_calibrate_name(m->calibrate)),
+        hec_attr_string(c, "lifetime", hec_lifetime_name(m->lifetime)),
         hec_attr_float(c, "us", of->us),
         hec_attr_int(c, "replica_bytes", of->replica_bytes),
         hec_attr_bool(c, "fits", of->fits),
@@ -84,18 +85,23 @@ static bool read_bool(MlirAttribute from, const char *key, bool *flag) {
     return true;
 }
 
+static MlirStringRef text_of(MlirAttribute from, const char *key) {
+    const MlirAttribute value = value_of(from, key);
+    const bool text = !mlirAttributeIsNull(value) && mlirAttributeIsAString(value);
+    return text ? mlirStringAttrGetValue(value) : HEC_STR("");
+}
+
 static bool read_candidate(MlirAttribute from, struct hec_candidate *c) {
     struct hpl_movement *m = &c->movement;
     if (!mlirAttributeIsADictionary(from)) return false;
-    const MlirAttribute us = value_of(from, "us"), calibrate = value_of(from, "calibrate");
-    if (mlirAttributeIsNull(us) || !mlirAttributeIsAFloat(us) || mlirAttributeIsNull(calibrate) ||
-        !mlirAttributeIsAString(calibrate))
-        return false;
+    const MlirAttribute us = value_of(from, "us");
+    if (mlirAttributeIsNull(us) || !mlirAttributeIsAFloat(us)) return false;
     c->us = mlirFloatAttrGetValueDouble(us);
     return c->us > 0 && read_int(from, "overlap", &m->overlap) &&
            read_int(from, "slots", &m->slots) &&
            read_bool(from, "rematerialize", &m->rematerialize) &&
-           hec_calibrate_find(mlirStringAttrGetValue(calibrate), &m->calibrate) &&
+           hec_calibrate_find(text_of(from, "calibrate"), &m->calibrate) &&
+           hec_lifetime_find(text_of(from, "lifetime"), &m->lifetime) &&
            read_int(from, "replica_bytes", &c->replica_bytes) && read_bool(from, "fits", &c->fits);
 }
 

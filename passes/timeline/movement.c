@@ -191,10 +191,15 @@ static enum hpl_status with_owners(const struct hec_mover *m, struct hpl_plan *t
                : hpl_plan_with_owners(to, plan, m->stage.owner);
 }
 
-// Gradients of copies that stay add up by themselves until the last iteration of a step.
+// Gradients of copies that stay, or live for a step, add up by themselves until its last iteration.
 static bool sums_wait(const struct hec_mover *m, const struct hec_traffic *t) {
-    return m->stage.episode.policy->collective == HPL_COLLECTIVE_EXCHANGE &&
-           (t->iteration + 1) % m->iterations != 0;
+    const bool stay = m->stage.episode.policy->collective == HPL_COLLECTIVE_EXCHANGE;
+    return (stay || hec_lasts(m)) && (t->iteration + 1) % m->iterations != 0;
+}
+
+// Parameters of an iteration before are still here.
+static bool is_here(const struct hec_mover *m, const struct hec_traffic *t) {
+    return hec_lasts(m) && !m->movement.rematerialize && t->iteration % m->iterations != 0;
 }
 
 bool hec_movement_add(struct hec_mover *m, int32_t layer, struct hec_traffic *t) {
@@ -209,7 +214,7 @@ bool hec_movement_add(struct hec_mover *m, int32_t layer, struct hec_traffic *t)
                           hpl_plan_added(&m->added, &m->whole, &s->plan, s->owner) != HPL_OK ||
                           !find_schedule(m, &m->whole)))
         return false;
-    t->gather = add_chunks(m, &m->whole, "parameters", layer, false);
+    if (!is_here(m, t)) t->gather = add_chunks(m, &m->whole, "parameters", layer, false);
     if (!s->calibrated) return true;
     if (!find_schedule(m, &m->added)) return false;
     t->added = add_chunks(m, &m->added, "parameters, calibrated", layer, false);

@@ -67,6 +67,7 @@ struct run {
     int64_t of_step[2];                   // The step of `sum`, `norm` and `publish`.
     double *spent;                        // [steps][devices][HEC_SPENT]
     double *end, *body;                   // [steps] of them, and of their gradients
+    double *ends;                         // [steps][iterations]
     struct hec_path *path;                // [steps] to the end
     double *imbalance, *replicas, *cross; // [steps] sums over layers and iterations
     double *moved;                        // [steps] chunks that get new owners

@@ -42,8 +42,8 @@ struct hec_action {
     bool back;     // In backward.
     bool again;
     bool first, last; // In the first, or last, iteration of a step alone.
-    int end;   // For an action done once for each wave: its end.
-    int unit;  // For HEC_ACT_UNIT and HEC_ACT_UNIT_AWAIT: which gather of the iteration.
+    int end;          // For an action done once for each wave: its end.
+    int unit;         // For HEC_ACT_UNIT and HEC_ACT_UNIT_AWAIT: which gather of the iteration.
     double us;
     int64_t bytes;
     char label[HEC_LABEL]; // Names the computation, for people.

@@ -20,7 +20,7 @@
 #include "passes/timeline/timeline.h"
 #include "runtime/plan/reshard.h"
 
-enum { ROUNDS = 4, LAYERS = 12 };
+enum { ANY_LIFETIME = -1, ROUNDS = 4, LAYERS = 12, FIRST_TO_LAST = 3 };
 
 static const double alike = 0.01, surprise = 0.03;
 
@@ -33,6 +33,9 @@ void hec_search_settings(MlirOperation module, struct hec_search *s) {
     s->fixed_slots = !hec_setting_is_auto(module, HEC_KEY_parallel_placement_memory);
     s->fixed_calibrate = !hec_setting_is_auto(module, HEC_KEY_parallel_placement_calibrate);
     s->fixed_rematerialize = !hec_setting_is_auto(module, HEC_KEY_parallel_placement_rematerialize);
+    // Steps of one iteration, and policies whose plans are of one, leave no choice.
+    s->fixed_lifetime = !hec_setting_is_auto(module, HEC_KEY_parallel_placement_lifetime) ||
+                        s->setup.movement.iterations < 2 || !hpl_may_last(s->setup.policy);
     s->slot_bytes = hec_setting_bytes(module, HEC_KEY_parallel_placement_memory);
     s->fixed_slots &= s->slot_bytes == 0;
     s->uses_overlap = s->setup.policy->calibrates; // The planner's own two policies.
@@ -147,21 +150,32 @@ struct compared {
     bool sound;
 };
 
+// Iterations that are simulated: one, which stands for all, or where replicas live for a step its first, its last, and
+// one between for the others.
+static int64_t enough(const struct hec_script *script, const struct hpl_movement *movement) {
+    if (movement->lifetime == HPL_LIFETIME_ITERATION) return 1;
+    return script->iterations < FIRST_TO_LAST ? script->iterations : FIRST_TO_LAST;
+}
+
 bool hec_search_us(const struct hec_setup *setup, const struct hec_script *script,
                    const struct hpl_movement *movement, double *us) {
     struct hec_script brief = *script;
     struct hec_step_time step;
+    double ends[FIRST_TO_LAST];
+    brief.iterations = enough(script, movement);
     const struct hec_timeline_request request = {
         .setup = setup,
         .script = &brief,
         .movement = movement,
         .steps = 1,
-        .begins = hec_setup_begin(setup, 1),
+        .begins = hec_setup_begin(setup, brief.iterations),
         .sums = true,
     };
-    brief.iterations = 1;
-    if (hec_timeline(&request, &(struct hec_timeline_result){.step = &step})) return false;
-    *us = step.us + ((double)script->iterations * script->shortened - 1) * step.body_us;
+    if (hec_timeline(&request, &(struct hec_timeline_result){.step = &step, .ends = ends}))
+        return false;
+    const double other = brief.iterations > 1 ? ends[1] - ends[0] : step.body_us;
+    const double left = (double)(script->iterations - brief.iterations);
+    *us = step.us + (script->shortened - 1) * step.body_us + left * script->shortened * other;
     return true;
 }
 
@@ -236,11 +250,15 @@ static bool is_faster(const struct hec_candidate *a, const struct hec_candidate 
     return a->movement.slots < b->movement.slots;
 }
 
+static bool is_among(const struct hec_search *s, int i) {
+    return s->among == ANY_LIFETIME || s->among == (int)s->candidate[i].movement.lifetime;
+}
+
 // The best one but `except`; -1: there is none.
 static int best_of(const struct hec_search *s, int except) {
     int fastest = -1;
     for (int i = 0; i < s->count; i++) {
-        if (i == except) continue;
+        if (i == except || !is_among(s, i)) continue;
         if (fastest < 0 || is_faster(&s->candidate[i], &s->candidate[fastest])) fastest = i;
     }
     if (fastest < 0 || !s->candidate[fastest].fits) return fastest;
@@ -249,7 +267,7 @@ static int best_of(const struct hec_search *s, int except) {
         const struct hec_candidate *c = &s->candidate[i];
         const bool near = c->us <= (1 + alike) * s->candidate[fastest].us;
         const int64_t more = c->replica_bytes - s->candidate[best].replica_bytes;
-        if (i != except && c->fits && near &&
+        if (i != except && is_among(s, i) && c->fits && near &&
             (more < 0 || (more == 0 && is_faster(c, &s->candidate[best]))))
             best = i;
     }
@@ -265,7 +283,8 @@ static int with_calibration(const struct hec_search *s, int chosen) {
         if (other->movement.calibrate != HPL_CALIBRATES_NEVER &&
             other->movement.overlap == c->movement.overlap &&
             other->movement.slots == c->movement.slots &&
-            other->movement.rematerialize == c->movement.rematerialize && other->fits == c->fits &&
+            other->movement.rematerialize == c->movement.rematerialize &&
+            other->movement.lifetime == c->movement.lifetime && other->fits == c->fits &&
             other->us <= (1 + surprise) * c->us)
             return i;
     }
@@ -342,9 +361,10 @@ static int most_candidates(const struct hec_search *s) {
     return (int)(most < LEAST ? LEAST : most > HEC_CANDIDATES_MAX ? HEC_CANDIDATES_MAX : most);
 }
 
-// The search itself: from `c` on. False as above.
+// The search itself: from `c` on, among replicas that live as long. False as above.
 static bool find_candidates(struct searching *g, struct hpl_movement c, int rematerialize) {
     struct hec_search *s = g->search;
+    s->among = (int)c.lifetime;
     for (int round = 0; round < ROUNDS; round++) {
         const struct hpl_movement before = c;
         const bool one = s->fixed_slots || !s->uses_slots;
@@ -364,6 +384,21 @@ static bool find_candidates(struct searching *g, struct hpl_movement c, int rema
     c = s->candidate[s->chosen].movement;
     if (s->fixed_calibrate || c.calibrate == HPL_CALIBRATES_NEVER) return true;
     c.calibrate = HPL_CALIBRATES_NEVER;
+    return consider(g, &c, 1, c.rematerialize);
+}
+
+// With either lifetime, where that is open; then the best one with the other, for comparison. False as above.
+static bool find_lifetimes(struct searching *g, struct hpl_movement c, int rematerialize) {
+    struct hec_search *s = g->search;
+    if (!find_candidates(g, c, rematerialize)) return false;
+    if (s->fixed_lifetime || s->count == 0) return true;
+    c = s->candidate[s->chosen].movement;
+    c.lifetime = HPL_LIFETIME_STEP;
+    if (!find_candidates(g, c, rematerialize)) return false;
+    s->among = ANY_LIFETIME;
+    choose(s);
+    c = s->candidate[s->chosen].movement;
+    c.lifetime = c.lifetime == HPL_LIFETIME_STEP ? HPL_LIFETIME_ITERATION : HPL_LIFETIME_STEP;
     return consider(g, &c, 1, c.rematerialize);
 }
 
@@ -412,7 +447,7 @@ bool hec_search(MlirOperation module, const struct hec_pass_options *options,
     c.calibrate = calibrate ? HPL_CALIBRATES_WORTH : HPL_CALIBRATES_NEVER;
     c.slots = hec_setting_count(module, HEC_KEY_parallel_placement_memory, 0);
     s->most = most_candidates(s);
-    const bool found = find_candidates(&g, c, rematerializes(module, s));
+    const bool found = find_lifetimes(&g, c, rematerializes(module, s));
     for (int k = 0; k < 4; k++) {
         struct variant *v = &g.variant[k / 2][k % 2];
         if (v->module.ptr) mlirOperationDestroy(v->module);
@@ -423,6 +458,7 @@ bool hec_search(MlirOperation module, const struct hec_pass_options *options,
             module,
             "`parallel.experts = %s` cannot place these experts on this cluster, with %s slots",
             s->setup.policy->name, s->fixed_slots ? "so few" : "1 to 8");
+    s->among = ANY_LIFETIME;
     choose(s);
     return true;
 }

@@ -21,13 +21,14 @@ struct hec_search {
     struct hec_setup setup;
     // The user's settings.
     bool uses_overlap, uses_slots; // Whether t and m mean anything to the policy.
-    bool fixed_overlap, fixed_slots, fixed_calibrate, fixed_rematerialize;
+    bool fixed_overlap, fixed_slots, fixed_calibrate, fixed_rematerialize, fixed_lifetime;
     int64_t slot_bytes; // placement.memory in bytes; 0: not given so.
     bool sharded,
         spread; // Owners follow recorded loads; or all layers' chunks are dealt out in turn.
     int count;
     int most; // Candidates that are compared; fewer than HEC_CANDIDATES_MAX on a very large cluster.
     struct hec_candidate candidate[HEC_CANDIDATES_MAX];
+    int among;          // The lifetime of the candidates among which is chosen; -1: any.
     int chosen, second; // Indices in `candidate`; second -1: there is no other.
 };
 
@@ -56,6 +57,7 @@ enum hec_differs {
     HEC_DIFFERS_SLOTS,
     HEC_DIFFERS_REMATERIALIZE,
     HEC_DIFFERS_CALIBRATE,
+    HEC_DIFFERS_LIFETIME,
     HEC_DIFFERS
 };
 

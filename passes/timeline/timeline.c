@@ -263,6 +263,7 @@ static void act(struct run *r, int32_t device, const struct hec_action *a) {
 // The end of the script, which ends an iteration, a step, or all steps.
 static void end_iteration(struct run *r, struct device *d) {
     const int64_t step = hec_step_of(r, d);
+    if (d->now > r->ends[d->iteration]) r->ends[d->iteration] = d->now;
     d->at = 0;
     d->iteration++;
     if (hec_step_of(r, d) == step) return;
@@ -386,6 +387,7 @@ static void begin(struct run *r) {
     r->device = hec_arena_alloc(&r->arena, (size_t)r->devices, sizeof *r->device);
     r->spent = hec_arena_alloc(&r->arena, steps * (size_t)r->devices * HEC_SPENT, sizeof *r->spent);
     r->end = hec_arena_alloc(&r->arena, 6 * steps, sizeof *r->end);
+    r->ends = hec_arena_alloc(&r->arena, steps * (size_t)r->script->iterations, sizeof *r->ends);
     r->body = r->end + steps, r->moved = r->body + steps;
     r->imbalance = r->moved + steps, r->replicas = r->imbalance + steps;
     r->cross = r->replicas + steps;
@@ -462,6 +464,9 @@ static void give(const struct run *r, const struct hec_timeline_result *result) 
     for (int64_t i = 0; i < steps; i++) sum_up(r, i, &result->step[i]);
     for (int64_t l = 0; result->layer_us && l < layers; l++)
         result->layer_us[l] = r->layer_us[l] / parts;
+    if (result->ends)
+        memcpy(result->ends, r->ends,
+               (size_t)(steps * r->script->iterations) * sizeof *result->ends);
     if (result->carried)
         memcpy(result->carried, hec_lanes_carried(r->lanes),
                (size_t)(2 * r->devices + 2 * nodes) * sizeof *result->carried);

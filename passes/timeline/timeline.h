@@ -86,6 +86,7 @@ struct hec_timeline_result {
     // of the steps behind the first, which has no forecast. NULL: not wanted.
     double *layer_us;
     struct hec_owners *owners; // NULL: not wanted.
+    double *ends; // [steps][iterations] when the last device ends each; NULL: not wanted.
 };
 
 // Simulates, into arrays of the caller's. Returns NULL, or why it cannot: the planner refuses, or devices wait

@@ -33,6 +33,8 @@ void hec_mover_begin(struct hec_mover *m) {
     m->added = take_plan(m);
     m->planned = hec_arena_alloc(arena, (size_t)m->scene.layers * HEC_PLANNED, sizeof *m->planned);
     for (int64_t i = 0; i < m->scene.layers * HEC_PLANNED; i++) m->planned[i].at = -1;
+    m->kept = hec_arena_alloc(arena, (size_t)m->scene.layers, sizeof *m->kept);
+    for (int64_t i = 0; hec_lasts(m) && i < m->scene.layers; i++) m->kept[i] = take_plan(m);
     hec_movement_begin(m);
 }
 
@@ -156,15 +158,17 @@ static void copy_rows(const struct hec_mover *m, struct hec_traffic *to,
     to->cross = from->cross;
 }
 
-// Plans anew, and counts the rows.
-static bool plan(struct hec_mover *m, int32_t layer, int64_t at, struct hec_planned *p) {
+// Plans for loads of time `at`, adding to a plan that is kept or anew, and counts the rows.
+static bool plan(struct hec_mover *m, int32_t layer, int64_t at, const struct hpl_plan *kept,
+                 struct hec_planned *p) {
     struct hec_traffic *t = &p->traffic;
     if (p->at < 0) {
         p->plan = take_plan(m);
         p->before = take_plan(m);
         hec_traffic_take(m, t);
     }
-    if (!hec_stage_plan(&m->stage, layer, at) || !hec_rows_count(&m->stage, &m->rows)) return false;
+    if (!hec_stage_plan(&m->stage, layer, at, kept) || !hec_rows_count(&m->stage, &m->rows))
+        return false;
     if (t->pair && !hec_rows_pairs(&m->stage, t->pair)) return false;
     count_rows(m, t);
     p->at = at;
@@ -177,13 +181,16 @@ static bool plan(struct hec_mover *m, int32_t layer, int64_t at, struct hec_plan
 bool hec_traffic_plan(struct hec_mover *m, int32_t layer, int64_t iteration,
                       struct hec_traffic *t) {
     const int32_t of = layer_of(m, layer);
-    const int64_t at = hec_time_of(m, iteration);
+    const int64_t begin = hec_lasts(m) ? iteration - iteration % m->iterations : iteration;
+    const int64_t at = hec_time_of(m, iteration), since = hec_time_of(m, begin);
     struct hec_planned *p = &m->planned[of * HEC_PLANNED + at % HEC_PLANNED];
-    if (p->at != at || p->changes != m->changes) {
-        if (!plan(m, of, at, p)) return false;
+    if (p->at != at || p->since != since || p->changes != m->changes) {
+        if (!plan(m, of, at, begin < iteration ? &m->kept[of] : NULL, p)) return false;
+        p->since = since;
     } else if (!hec_stage_recall(&m->stage, of, &p->before, &p->plan, p->calibrated)) {
         return false;
     }
+    if (hec_lasts(m) && hpl_plan_copy(&m->kept[of], &p->plan) != HPL_OK) return false;
     copy_rows(m, t, &p->traffic);
     t->iteration = iteration;
     t->exchange = add_exchange(m, layer);

@@ -29,6 +29,7 @@ struct hec_traffic {
 // The plan of a layer at a time of the loads, with its rows, kept since assumed loads repeat.
 struct hec_planned {
     int64_t at, changes; // -1: nothing yet; changes of owners before.
+    int64_t since;       // The time of the loads that it was made for, before it was calibrated.
     bool calibrated;
     struct hpl_plan plan, before;
     struct hec_traffic traffic;
@@ -50,7 +51,8 @@ struct hec_mover {
     struct hec_chunks chunks;
     struct hpl_plan whole, added; // A plan with owners; calibration's additions.
     struct hec_planned *planned;  // [layers of the scene][HEC_PLANNED]
-    int64_t changes;              // The changes of owners so far.
+    struct hpl_plan *kept; // [layers of the scene] the last plans, where replicas live for a step.
+    int64_t changes;       // The changes of owners so far.
     struct hpl_schedule schedule;
     struct hpl_work work;
     int32_t *arrival; // [segments][experts][devices] message that brings it, + 1
@@ -66,6 +68,11 @@ struct hec_mover {
 // Whether messages are single ones.
 static inline bool hec_has_pairs(const struct hec_mover *mover) {
     return !mover->sums;
+}
+
+// Whether replicas live for a step.
+static inline bool hec_lasts(const struct hec_mover *mover) {
+    return mover->movement.lifetime == HPL_LIFETIME_STEP;
 }
 
 // Scene and movement of `mover` are set; it keeps a stage until hec_mover_free.
