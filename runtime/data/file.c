@@ -49,7 +49,10 @@ static const struct container {
     {"\x04\x22\x4d\x18", 4, "compressed by lz4: unlz4 it first"},
     {"PK\x03\x04", 4, "a zip archive: unzip it first"},
     {"7z\xbc\xaf\x27\x1c", 6, "a 7z archive: unpack it first"},
-    {"PAR1", 4, "a Parquet table: write its column of texts as JSON lines first"},
+    {"PAR1", 4,
+     "a Parquet table: python3 -c \"import pandas; "
+     "pandas.read_parquet('FILE').to_json('FILE.jsonl', orient='records', lines=True)\" "
+     "makes JSON lines of it"},
     {"ARROW1", 6, "an Arrow table: write its column of texts as JSON lines first"},
     {"\x89HDF\r\n\x1a\n", 8, "an HDF5 file: write its texts as JSON lines first"},
     {"\x93NUMPY", 6, "a NumPy array: write its tokens as llm.c's .bin first"},

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """seeds.py ROOT HECATEC OUT: small inputs for every fuzz target, one folder each, to start from."""
+import bz2
+import gzip
 import json
+import lzma
 import os
 import pathlib
 import re
@@ -109,6 +112,11 @@ def sources():
     yield b"\0" + b'{"text": "a fox"}\n\n{"text": "and a \\u0000 dog", "n": [1, {}]}\n'
     yield b"\1a line\n\nanother\0 one"
     yield b"\2one text\0another"
+    lines = b'{"text": "a fox"}\n' * 9
+    for pack in (gzip.compress, lzma.compress, bz2.compress):
+        yield b"\0" + pack(lines) + pack(lines[:18])
+    yield b"\7" + b'["a", {"text": "b"}, 3]\n'
+    yield b"\x0f" + b'[{"text": "b"}, {"n": 1}, "c"]'
     index = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, 3, 3)
     yield b"\3" + index + struct.pack("<3i", 2, 1, 3) + struct.pack("<3q", 0, 4, 6) + struct.pack("<3q", 0, 2, 3)
 

@@ -28,16 +28,16 @@ static void read_megatron(const uint8_t *input, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
-    static const enum kind kinds[] = {KIND_JSONL, KIND_LINES, KIND_TEXT};
+    static const enum kind kinds[] = {KIND_JSONL, KIND_LINES, KIND_TEXT, KIND_JSON};
     struct hrt_error error = {0};
     struct document document = {0};
     if (size < 1) return 0;
-    if (input[0] % 4 == 3) {
+    if (input[0] % 8 == 3) {
         read_megatron(input + 1, size - 1);
         return 0;
     }
-    struct source *source =
-        source_open(fuzz_file(0, input + 1, size - 1), kinds[input[0] % 4], "text", &error);
+    struct source *source = source_open(fuzz_file(0, input + 1, size - 1), kinds[input[0] % 4],
+                                        "text", input[0] & 8, &error);
     if (!source && !*error.text) fuzz_broken("a refusal says why");
     int got = source ? 1 : 0;
     while (got == 1) got = source_next(source, &document, &error);

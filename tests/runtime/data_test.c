@@ -216,7 +216,10 @@ static void files_that_are_no_text_are_refused(void **state) {
         {"\x1f\x8b\x08", 3, "'z' is compressed by gzip: gunzip it first"},
         {"\x28\xb5\x2f\xfd", 4, "'z' is compressed by zstd: unzstd it first"},
         {"BZh91AY&SY", 10, "'z' is compressed by bzip2: bunzip2 it first"},
-        {"PAR1", 4, "'z' is a Parquet table: write its column of texts as JSON lines first"},
+        {"PAR1", 4,
+         "'z' is a Parquet table: python3 -c \"import pandas; "
+         "pandas.read_parquet('FILE').to_json('FILE.jsonl', "
+         "orient='records', lines=True)\" makes JSON lines of it"},
     };
     char text[2048];
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {

@@ -15,7 +15,7 @@ struct found {
 static bool walk(const char *path, const struct options *o, struct found *found,
                  struct document *first, struct hrt_error *error) {
     struct document document = {0};
-    struct source *source = source_open(path, o->kind, o->field, error);
+    struct source *source = source_open(path, o->kind, o->field, false, error);
     int got = -1;
     if (!source) return false;
     if (source_is_text(source))

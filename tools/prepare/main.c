@@ -24,9 +24,11 @@ static const char help[] =
     "      --input=auto      text (a document ends at a NUL or with its file), lines (each is "
     "one), "
     "jsonl,\n"
-    "                        llmc (.bin of llm.c), megatron (.idx, beside its .bin); auto: by the "
-    "name\n"
-    "      --field=text      field of JSON lines that holds the text\n"
+    "                        json (an array), llmc (.bin of llm.c), megatron (.idx, beside its "
+    ".bin);\n"
+    "                        auto: by the name. Texts may be compressed: gzip, zstd, xz, bzip2\n"
+    "      --field=text      field of JSON records that holds the text\n"
+    "      --bad=stop        at a record that is no JSON or has no such text; skip: leave it out\n"
     "      --frame           put around each document what the tokenizer puts around a text\n"
     "      --validation=0    share of the documents that go to FOLDER/validation instead\n"
     "      --seed=1          which documents these are\n"
@@ -44,7 +46,7 @@ static const char help[] =
     "\n"
     "exit codes: 0 done, 1 a file cannot be read or written, or is wrong, 2 command line\n";
 
-enum flag { INPUT = 256, FIELD, FRAME, SHARE, SEED, THREADS, VOCABULARY, SHOW, TOKENS, BLOCK };
+enum flag { INPUT = 256, FIELD, FRAME, SHARE, SEED, THREADS, VOCABULARY, SHOW, TOKENS, BLOCK, BAD };
 
 static const struct option flags[] = {
     {"tokenizer", required_argument, NULL, 't'},
@@ -61,6 +63,7 @@ static const struct option flags[] = {
     {"show", required_argument, NULL, SHOW},
     {"tokens", required_argument, NULL, TOKENS},
     {"block", required_argument, NULL, BLOCK},
+    {"bad", required_argument, NULL, BAD},
     {0},
 };
 
@@ -76,13 +79,14 @@ static bool read_number(const char *name, int64_t least, int64_t most, int64_t *
 }
 
 static bool read_kind(enum kind *kind, struct hrt_error *error) {
-    static const char *const kinds[] = {"auto", "text", "lines", "jsonl", "llmc", "megatron"};
+    static const char *const kinds[] = {"auto", "text",     "lines", "jsonl",
+                                        "llmc", "megatron", "json"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         *kind = (enum kind)i;
         if (strcmp(optarg, kinds[i]) == 0) return true;
     }
-    return hrt_fail_usage(error, "--input=%s: auto, text, lines, jsonl, llmc or megatron is wanted",
-                          optarg);
+    return hrt_fail_usage(
+        error, "--input=%s: auto, text, lines, jsonl, json, llmc or megatron is wanted", optarg);
 }
 
 static bool read_share(double *share, struct hrt_error *error) {
@@ -105,6 +109,10 @@ static bool read_flag(int flag, struct options *o, struct hrt_error *error) {
         return true;
     case INPUT:
         return read_kind(&o->kind, error);
+    case BAD:
+        o->skip = strcmp(optarg, "skip") == 0;
+        return o->skip || strcmp(optarg, "stop") == 0 ||
+               hrt_fail_usage(error, "--bad=%s: stop or skip is wanted", optarg);
     case FIELD:
         o->field = optarg;
         return true;

@@ -8,15 +8,16 @@
 #include "files/files.h"
 #include "runtime/tokenizer/tokenizer.h"
 
-enum kind { KIND_AUTO, KIND_TEXT, KIND_LINES, KIND_JSONL, KIND_LLMC, KIND_MEGATRON };
+enum kind { KIND_AUTO, KIND_TEXT, KIND_LINES, KIND_JSONL, KIND_LLMC, KIND_MEGATRON, KIND_JSON };
 
 struct options {
     const char *tokenizer; // --tokenizer; NULL: none.
     const char *out;       // --out: a folder of tokenize, a file of mix.
-    const char *field;     // --field: of JSON lines.
+    const char *field;     // --field: of JSON records.
     const char *end;       // --end: the token behind every document; NULL: not said.
     enum kind kind;        // --input
     double validation;     // --validation: share of the documents.
+    bool skip;             // --bad=skip: bad records are left out.
     bool frame;            // --frame: tokens that the tokenizer puts around a text
     int64_t seed, threads; // --seed, --threads
     int64_t tokens, block; // --tokens, --block: of mix.
@@ -42,12 +43,16 @@ struct document {
 
 struct source; // An input, and how far it has been read.
 
-// Opens an input. KIND_AUTO goes by its name: .jsonl, .bin (llm.c), .idx (Megatron); anything else is text.
-struct source *source_open(const char *path, enum kind kind, const char *field,
+// Opens an input. KIND_AUTO goes by its name: .jsonl, .json (an array), .bin (llm.c), .idx (Megatron), each also with
+// .gz, .zst, .xz or .bz2 behind it; anything else is text. Texts of any name may be compressed. `skips`: bad
+// records of JSON are counted, told on standard error and left out, instead of failing.
+struct source *source_open(const char *path, enum kind kind, const char *field, bool skips,
                            struct hrt_error *error);
 void source_close(struct source *source);
 // Whether its documents hold text, which a tokenizer is needed for.
 bool source_is_text(const struct source *source);
+// Records that were left out so far.
+int64_t source_bad(const struct source *source);
 // The next document, over what `document` holds. 1, 0: there is none, -1: it failed.
 int source_next(struct source *source, struct document *document, struct hrt_error *error);
 

@@ -62,11 +62,11 @@ static json_t *made_of(const struct job *job, const struct task *task) {
     const struct options *o = job->options;
     json_t *source = record_of(task->path, job->error);
     if (!source) return NULL;
-    json_t *made =
-        json_pack("{s:o, s:O?, s:i, s:b, s:i, s:s, s:f, s:I, s:I}", "source", source, "tokenizer",
-                  job->tokenizer_record, "end", (int)job->end, "frame", (int)o->frame, "input",
-                  (int)o->kind, "field", o->field, "validation", o->validation, "seed",
-                  (json_int_t)o->seed, "vocabulary", (json_int_t)job->vocabulary);
+    json_t *made = json_pack("{s:o, s:O?, s:i, s:b, s:b, s:i, s:s, s:f, s:I, s:I}", "source",
+                             source, "tokenizer", job->tokenizer_record, "end", (int)job->end,
+                             "frame", (int)o->frame, "skip", (int)o->skip, "input", (int)o->kind,
+                             "field", o->field, "validation", o->validation, "seed",
+                             (json_int_t)o->seed, "vocabulary", (json_int_t)job->vocabulary);
     if (!made) hrt_fail(job->error, "out of memory");
     return made;
 }
@@ -169,7 +169,8 @@ static bool copy_all(struct job *job, struct task *task) {
 static bool run_task(struct job *job, struct task *task, json_t *made) {
     int begun = 0;
     bool sound = true;
-    task->source = source_open(task->path, job->options->kind, job->options->field, job->error);
+    task->source = source_open(task->path, job->options->kind, job->options->field,
+                               job->options->skip, job->error);
     if (!task->source) return false;
     if (source_is_text(task->source) && !job->tokenizer)
         sound = hrt_fail_usage(job->error, "'%s' is text: --tokenizer=FILE is wanted", task->path);
@@ -179,6 +180,9 @@ static bool run_task(struct job *job, struct task *task, json_t *made) {
     }
     sound = sound && copy_all(job, task);
     if (sound) tell(task, true);
+    if (sound && source_bad(task->source))
+        fprintf(stderr, "%s: %" PRId64 " bad records are left out\n", task->path,
+                source_bad(task->source));
     if (sound) tell_empty(task);
     for (int part = begun - 1; part >= 0; part--)
         sound = output_end(&task->output[part], sound, made, job->error) && sound;

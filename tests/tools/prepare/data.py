@@ -1,8 +1,11 @@
 """data.py HECATE_DATA TOKENIZERS: the commands of hecate-data on every kind of input, and their refusals."""
 
+import bz2
 import gzip
 import json
+import lzma
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -130,12 +133,12 @@ def refusals(folder):
     (folder / "c.jsonl").write_text('{"text": "a"}\n{"text" "b"}\n')
     run("tokenize", *flags, "--end=none", folder / "c.jsonl", code=1, wanted="c.jsonl', line 2, column")
     assert not list((folder / "bad/train").iterdir())
-    (folder / "c.jsonl.gz").write_bytes(gzip.compress(b'{"text": "a"}\n' * 9))
     (folder / "c.parquet").write_bytes(b"PAR1" + bytes(range(200)) + b"PAR1")
-    for form in ("auto", "jsonl", "text", "lines"):
-        run("tokenize", *flags, "--end=none", f"--input={form}", folder / "c.jsonl.gz", code=1,
-            wanted="c.jsonl.gz' is compressed by gzip: gunzip it first")
-    run("tokenize", *flags, "--end=none", folder / "c.parquet", code=1, wanted="c.parquet' is a Parquet table: write")
+    (folder / "c.txt.gz").write_bytes(gzip.compress((folder / "c.parquet").read_bytes()))
+    run("tokenize", *flags, "--end=none", folder / "c.txt.gz", code=1, wanted="c.txt.gz' is a Parquet table")
+    (folder / "c.txt").write_bytes(bytes(range(256)) * 8)
+    run("tokenize", *flags, "--end=none", folder / "c.txt", code=1, wanted="c.txt' is no text: 192 of its first 2048 bytes")
+    run("tokenize", *flags, "--end=none", folder / "c.parquet", code=1, wanted="c.parquet' is a Parquet table: python3 -c")
     assert not list((folder / "bad/train").iterdir())
     run("tokenize", *flags, folder / "c.jsonl", code=2, wanted="which token ends a document?")
     run("tokenize", *flags, "--end=<none>", folder / "c.jsonl", code=2, wanted="has no such added token")
@@ -154,9 +157,77 @@ def refusals(folder):
     run("--help", wanted="usage: hecate-data tokenize")
 
 
+def zstd(data):
+    return subprocess.run(["zstd", "-q", "-c"], input=data, capture_output=True, check=True).stdout
+
+
+def compressed(folder):
+    """Compressed inputs of any name give the tokens of the plain one, and damaged ones are refused."""
+    lines = "".join(json.dumps({"text": f"document {i} " * (i % 90)}) + "\n" for i in range(2000)).encode()
+    (folder / "p.jsonl").write_bytes(lines)
+    flags = ["--tokenizer", QWEN, "--end=<|endoftext|>", "--out", folder / "packed"]
+    run("tokenize", *flags, folder / "p.jsonl")
+    wanted = tokens(folder / "packed/train/p.jsonl.bin")
+    half = len(lines) // 2
+    codecs = {"gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}
+    if shutil.which("zstd"):
+        codecs["zst"] = zstd
+    for suffix, pack in codecs.items():
+        file = folder / f"p.jsonl.{suffix}"
+        whole = pack(lines)
+        for raw in (whole, pack(lines[:half]) + pack(lines[half:])):
+            file.write_bytes(raw)
+            run("tokenize", *flags, file)
+            assert tokens(folder / f"packed/train/{file.name}.bin") == wanted, file
+        bad = bytearray(whole)
+        for at in range(len(bad) // 2, len(bad) // 2 + 40):
+            bad[at] ^= 255
+        (folder / "renamed").write_bytes(whole)
+        run("tokenize", *flags, "--input=jsonl", folder / "renamed")
+        assert tokens(folder / "packed/train/renamed.bin") == wanted, file
+        for raw, why in ((whole[:-9], "is truncated"), (whole[:len(whole) // 2], "is truncated"), (bytes(bad), "is damaged")):
+            file.write_bytes(raw)
+            (folder / f"packed/train/{file.name}.bin").unlink(missing_ok=True)
+            run("tokenize", *flags, file, code=1, wanted=f"{file.name}' {why}")
+            assert not (folder / f"packed/train/{file.name}.bin").exists()
+
+
+def records(folder):
+    """JSON arrays give the tokens of lines; bad records are named, and left out where that is wanted."""
+    words = ["one", "two \u00e4", "three"]
+    flags = ["--tokenizer", QWEN, "--end=<|endoftext|>", "--out", folder / "arrays"]
+    (folder / "r.jsonl").write_text("".join(json.dumps({"text": word}) + "\n" for word in words))
+    run("tokenize", *flags, folder / "r.jsonl")
+    wanted = tokens(folder / "arrays/train/r.jsonl.bin")
+    for array in (json.dumps([{"text": word, "n": [1]} for word in words]), json.dumps(words, indent=2) + "\n\n"):
+        (folder / "r.json").write_text(array)
+        run("tokenize", *flags, folder / "r.json")
+        assert tokens(folder / "arrays/train/r.json.bin") == wanted
+    (folder / "e.json").write_text(" [ ] ")
+    run("tokenize", *flags, folder / "e.json")
+    assert tokens(folder / "arrays/train/e.json.bin") == []
+    for raw, why in (("{}", "behind record 0: a [ is wanted"), ('["a"', "behind record 1: , or ] is wanted"), ('["a",]', "record 2, line 1"),
+                     ('["a"] x', "behind record 1: the array has ended"), ('["a", {"b": 1}]', "record 2: no text in the field 'text'"),
+                     ('["a", {"b" 1}]', "record 2, line 1 of it")):
+        (folder / "e.json").write_text(raw)
+        run("tokenize", *flags, folder / "e.json", code=1, wanted=f"e.json', {why}")
+    (folder / "e.json").write_text(json.dumps([*words[:1], {"b": 1}, *words[1:]]))
+    run("tokenize", *flags, "--bad=skip", folder / "e.json", wanted="e.json: 1 bad records are left out")
+    assert tokens(folder / "arrays/train/e.json.bin") == wanted
+    lines = (folder / "r.jsonl").read_text().splitlines()
+    (folder / "e.jsonl").write_text("\n".join([lines[0], "{", lines[1], '{"text": 3}', lines[2]]) + "\n")
+    run("tokenize", *flags, folder / "e.jsonl", code=1, wanted="e.jsonl', line 2")
+    done = run("tokenize", *flags, "--bad=skip", folder / "e.jsonl", wanted="e.jsonl: 2 bad records are left out")
+    assert "e.jsonl', line 2, column" in done.stderr and "e.jsonl', line 4: no text" in done.stderr, done.stderr
+    assert tokens(folder / "arrays/train/e.jsonl.bin") == wanted
+    run("tokenize", *flags, "--bad=maybe", folder / "e.jsonl", code=2, wanted="--bad=maybe: stop or skip")
+
+
 with tempfile.TemporaryDirectory() as name:
     root = pathlib.Path(name)
     texts(root)
     mixtures(root, *split(root))
     conversions(root)
+    compressed(root)
+    records(root)
     refusals(root)
