@@ -333,7 +333,7 @@ def damaged(trial, draw, files):
 
 def compiled(model, ranks, work):
     settings = [f"cluster.devices={ranks}", "parallel.microbatch=2", "train.tokens=128",
-                "parallel.placement.reshard=every(3)"]
+                "parallel.placement.reshard=every(3)", "parallel.placement.lifetime=step"]  # Steps of two iterations.
     options = [word for setting in settings for word in ("--set", setting)]
     subprocess.run([os.environ["HECATEC"], "-w", *options, model, "-o", f"{work}/program"], check=True)
     return f"{work}/program"

@@ -14,14 +14,14 @@ static struct hrt_comm comm;
 #define CHECK(condition) RANKS_CHECK(&comm, condition)
 
 enum {
-    LAYERS = 2,
+    LAYERS = 3,
     EXPERTS_MAX = 8,
     PICKS = 2,
     WIDTH = 3,
     TOKENS = 24,
     CHUNK = 3000, // More than two pages, so that some are given back.
     STEPS = 8,
-    ITERATIONS = 2,
+    ITERATIONS = 3,
 };
 
 struct shape {
@@ -29,6 +29,7 @@ struct shape {
     int64_t experts, slots, overlap;
     bool rematerialize, even, one_expert; // All tokens pick the same experts.
     enum hpl_calibrates calibrate;
+    enum hpl_lifetime lifetime;
 };
 
 struct run {
@@ -173,14 +174,25 @@ static void watch_plan(struct run *run, int64_t layer, bool calibrated) {
     run->replicas += replicas;
 }
 
+// Whether this iteration begins, or ends, the life of replicas.
+static bool begins(const struct run *run) {
+    return run->shape.lifetime == HPL_LIFETIME_ITERATION ||
+           hrt_experts_step_begins(run->m.state.fssdp);
+}
+
+static bool ends(const struct run *run) {
+    return run->shape.lifetime == HPL_LIFETIME_ITERATION ||
+           hrt_experts_step_ends(run->m.state.fssdp);
+}
+
 static void forward(struct run *run, int64_t layer) {
     struct hrt_fssdp *fssdp = run->m.state.fssdp;
     struct hrt_experts *experts = run->m.state.experts;
     const bool exact = run->policy->when == HPL_WHEN_EXACT;
     fill_inputs(run, layer);
     if (exact) hrt_experts_route(experts, 0, layer, b.ids, TOKENS);
-    hrt_experts_plan(fssdp, 0, layer);
-    hrt_experts_materialize(fssdp, 0, layer, false);
+    if (begins(run)) hrt_experts_plan(fssdp, 0, layer);
+    if (begins(run) || run->shape.rematerialize) hrt_experts_materialize(fssdp, 0, layer, false);
     if (!exact) hrt_experts_route(experts, 0, layer, b.ids, TOKENS);
     run->replicas = run->calibrated = 0;
     watch_plan(run, layer, false);
@@ -211,10 +223,10 @@ static void backward(struct run *run, int64_t layer) {
     }
     hrt_experts_combine_grad(experts, 0, layer, b.out, b.dweights);
     check_input_grads(run, layer);
-    hrt_experts_reduce(fssdp, 0, layer);
-    hrt_experts_release_params(fssdp, 0, layer);
+    if (ends(run)) hrt_experts_reduce(fssdp, 0, layer);
+    if (ends(run) || run->shape.rematerialize) hrt_experts_release_params(fssdp, 0, layer);
     if (run->shape.rematerialize) hrt_experts_materialize(fssdp, 0, layer - 1, true);
-    hrt_experts_release_grads(fssdp, 0, layer);
+    if (ends(run)) hrt_experts_release_grads(fssdp, 0, layer);
     add_expected_grads(run, layer);
 }
 
@@ -268,7 +280,7 @@ static void check_owned(const struct run *run) {
 static void take_step(struct run *run) {
     struct hrt_fssdp *fssdp = run->m.state.fssdp;
     for (int iteration = 0; iteration < ITERATIONS; iteration++, run->time++) {
-        hrt_experts_fssdp_begin(fssdp, true, 0, 1);
+        hrt_experts_fssdp_begin(fssdp, true, iteration, ITERATIONS);
         for (int64_t layer = 0; layer < LAYERS; layer++) forward(run, layer);
         if (run->shape.rematerialize) hrt_experts_materialize(fssdp, 0, LAYERS - 1, true);
         for (int64_t layer = LAYERS - 1; layer >= 0; layer--) backward(run, layer);
@@ -309,6 +321,8 @@ static int64_t train(struct shape shape, int64_t *moved) {
                                     .slots = shape.slots,
                                     .calibrate = shape.calibrate,
                                     .rematerialize = shape.rematerialize,
+                                    .lifetime = shape.lifetime,
+                                    .iterations = ITERATIONS,
                                     .window = 3,
                                     .reshard_every = 5,
                                     .row_compute = 10,
@@ -344,8 +358,9 @@ static void every_policy(void **state) {
     (void)state;
     for (int32_t p = 0; p < hpl_policy_count; p++) {
         const struct hpl_policy *policy = &hpl_policies[p];
-        struct shape shape = {policy->name, EXPERTS_MAX, places(EXPERTS_MAX) + 1, 4, false,
-                              false,        false,       HPL_CALIBRATES_NEVER};
+        struct shape shape = {
+            policy->name, EXPERTS_MAX,          places(EXPERTS_MAX) + 1, 4, false, false,
+            false,        HPL_CALIBRATES_NEVER, HPL_LIFETIME_ITERATION};
         int64_t moved;
         const int64_t replicas = train(shape, &moved);
         const bool alone = policy->collective == HPL_COLLECTIVE_RELAY && comm.nodes == comm.size;
@@ -362,13 +377,32 @@ static void every_policy(void **state) {
     }
 }
 
+// Plans are a step's; calibration adds replicas in each of its iterations.
+static void replicas_live_for_a_step(void **state) {
+    (void)state;
+    for (int32_t p = 0; p < hpl_policy_count; p++) {
+        const struct hpl_policy *policy = &hpl_policies[p];
+        for (int again = 0; again < 2 && hpl_may_last(policy); again++) {
+            struct shape shape = {.policy = policy->name,
+                                  .experts = EXPERTS_MAX,
+                                  .slots = places(EXPERTS_MAX) + 1,
+                                  .overlap = 4,
+                                  .rematerialize = again,
+                                  .lifetime = HPL_LIFETIME_STEP};
+            train(shape, NULL);
+            shape.calibrate = HPL_CALIBRATES_ALWAYS;
+            train(shape, NULL);
+        }
+    }
+}
+
 static void calibration_and_even_split(void **state) {
     (void)state;
     const char *const policies[] = {"fssdp", "hecate"};
     for (int i = 0; i < 8; i++) {
         const enum hpl_calibrates calibrate = i & 1 ? HPL_CALIBRATES_ALWAYS : HPL_CALIBRATES_WORTH;
         train((struct shape){policies[i & 4 ? 1 : 0], EXPERTS_MAX, 2, EXPERTS_MAX, i & 2, i & 2,
-                             false, calibrate},
+                             false, calibrate, HPL_LIFETIME_ITERATION},
               NULL);
     }
 }
@@ -380,7 +414,7 @@ static void no_slots_no_entries_all_slots(void **state) {
         const int64_t most[][2] = {{0, 4}, {2, 0}, {EXPERTS_MAX, EXPERTS_MAX}};
         for (int k = 0; k < 3; k++)
             train((struct shape){policies[i], EXPERTS_MAX, most[k][0], most[k][1], true, false,
-                                 false, HPL_CALIBRATES_ALWAYS},
+                                 false, HPL_CALIBRATES_ALWAYS, HPL_LIFETIME_ITERATION},
                   NULL);
     }
 }
@@ -418,7 +452,7 @@ static void few_experts(void **state) {
     for (int i = 0; i < 3; i++) {
         for (int32_t p = 0; p < hpl_policy_count; p++)
             train((struct shape){hpl_policies[p].name, experts[i], places(experts[i]), 2, i & 1,
-                                 false, false, HPL_CALIBRATES_WORTH},
+                                 false, false, HPL_CALIBRATES_WORTH, HPL_LIFETIME_ITERATION},
                   NULL);
     }
 }
@@ -426,6 +460,7 @@ static void few_experts(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_policy),
+        cmocka_unit_test(replicas_live_for_a_step),
         cmocka_unit_test(calibration_and_even_split),
         cmocka_unit_test(no_slots_no_entries_all_slots),
         cmocka_unit_test(the_first_iteration_has_replicas_only_with_a_profile),
