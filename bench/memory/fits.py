@@ -1,8 +1,8 @@
 """fits.py HECATEC [--check]: which models fit which devices, as `hecatec --explain=memory` says: the table of docs/fssdp.md.
 
 Every row is a model on a cluster, in bf16 with experts = fssdp. The settings are those that need least: one sequence
-per microbatch, everything recomputed, blocks of 512 logits. GPUs have dense states shared and the optimizer's states
-in memory of the host; CPUs have dense = shard. --check compares the table with the document; otherwise it is written.
+per microbatch, everything recomputed, blocks of 512 logits, dense = shard. GPUs have the optimizer's states
+in memory of the host. --check compares the table with the document; otherwise it is written.
 """
 import argparse
 import pathlib
@@ -14,8 +14,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "fssdp.md"
 BEGIN, END = "<!-- bench/memory/fits.py -->\n", "<!-- end of the table -->\n"
 SMALL = {"train.precision": "bf16", "parallel.experts": "fssdp", "parallel.microbatch": 1, "parallel.recompute": "all",
-         "parallel.logits": 512}
-TARGETS = {"cuda": {"parallel.dense": "states", "parallel.states": "host"}, "cpu": {"parallel.dense": "shard"}}
+         "parallel.logits": 512, "parallel.dense": "shard"}
+TARGETS = {"cuda": {"parallel.states": "host"}, "cpu": {}}
 H100, PAPER = "80GB", ("paper-a", "paper-b")
 # Model, nodes, devices of a node, positions; None: the model's own.
 ROWS = [("qwen3-30b-a3b", 1, 8, 4096), ("qwen3-30b-a3b", 8, 8, 32768), ("mixtral-8x7b", 2, 8, None),

@@ -261,13 +261,31 @@ static void bind_slot(struct layer_loop *loop, MlirOperation op) {
              place);
 }
 
+// Whether anything is bound to the buffer of a part.
+static bool binds_any(struct hec_emitter *e, enum part part) {
+    HEC_EACH (op, hec_ops_in(hec_module_body(e->module))) {
+        if (hec_op_is(op, HEC_OP_param) && !hec_in_set(op) && is_in_part(e, part, op)) return true;
+        if (hec_op_is(op, HEC_OP_set) && !e->sends_rows && is_in_part(e, part, op)) return true;
+    }
+    return false;
+}
+
+// The variable that members of a part are bound by; a buffer that nothing is bound to has none.
+static void open_base(struct hec_emitter *e, struct hec_writer *out, enum part part,
+                      const char *type, const char *argument) {
+    if (binds_any(e, part))
+        hec_line(out, "%s%s = %s;", type, part_base[part], argument);
+    else
+        hec_line(out, "(void)%s;", argument);
+}
+
 void hec_model_bind(struct hec_emitter *e, struct hec_writer *out) {
     struct layer_loop loop = {.e = e, .out = out};
     const struct hec_ops params = hec_symbols(e, HEC_OP_param), sets = hec_symbols(e, HEC_OP_set);
     hec_open(out, "static void bind(void *model, void *params, void *grads, void *arena) {");
     hec_line(out, "struct %s *m = model;", e->name);
-    hec_line(out, "const %s *p = params;", e->real);
-    hec_line(out, "%s *g = grads;", e->real);
+    open_base(e, out, PARAM, HEC_TEXT(e, "const %s *", e->real), "params");
+    open_base(e, out, GRAD, HEC_TEXT(e, "%s *", e->real), "grads");
     hec_line(out, "char *a = arena;");
     hec_blank(out);
     if (e->continues) hec_line(out, "m->positions = %" PRId64 ";", e->positions);
@@ -299,8 +317,11 @@ void hec_model_bind_rounded(struct hec_emitter *e, struct hec_writer *out) {
     const struct hec_ops params = hec_symbols(e, HEC_OP_param), sets = hec_symbols(e, HEC_OP_set);
     hec_blank(out);
     hec_open(out, "static void bind_rounded(void *model, const void *rounded) {");
-    hec_line(out, "struct %s *m = model;", e->name);
-    hec_line(out, "const hk_bf16 *r = rounded;");
+    if (binds_any(e, ROUNDED))
+        hec_line(out, "struct %s *m = model;", e->name);
+    else
+        hec_line(out, "(void)model;");
+    open_base(e, out, ROUNDED, "const hk_bf16 *", "rounded");
     hec_blank(out);
     for (int i = 0; i < params.count; i++) {
         if (!hec_in_set(params.op[i])) bind_param(&loop, params.op[i], ROUNDED, ROUNDED);

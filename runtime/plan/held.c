@@ -1,7 +1,7 @@
 // Walks parameters, then sets.
 #include "runtime/plan/held.h"
 
-enum { COPY_BYTES = 2, PART = 64 };
+enum { COPY_BYTES = 2, PART = 128 };
 
 int64_t hpl_part(int64_t elements, int64_t ranks) {
     return ((elements + ranks - 1) / ranks + PART - 1) / PART * PART;

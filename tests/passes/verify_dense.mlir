@@ -10,7 +10,6 @@
 // RUN: sed '/"fssdp.forget"(%arg/d' %t.mlir > %t.10.mlir && not hecate-opt --passes=verify-dense %t.10.mlir 2>&1 | FileCheck %s --check-prefix=KEPT
 // RUN: sed '/^ *.. PLANT$/s/^.*$/"fssdp.reduce_scatter"(%i) {params = ["w"]} : (index) -> ()/' %s > %t.6.mlir && hecate-opt --passes=gather-dense %t.6.mlir > %t.7.mlir && not hecate-opt --passes=verify-dense %t.7.mlir 2>&1 | FileCheck %s --check-prefix=SOON
 // RUN: sed 's/parallel.dense = "shard"/parallel.dense = "states"/' %s | hecate-opt --passes=gather-dense | FileCheck %s --check-prefix=STATES
-// RUN: sed 's/hecate.world/hecate.target = "cuda", hecate.world/' %s > %t.8.mlir && not hecate-opt --passes=gather-dense %t.8.mlir 2>&1 | FileCheck %s --check-prefix=CUDA
 //
 // A layer's parameters come while the layer before computes, and those of the head while the layers do. What is
 // planted: no gather at all, no await, no gather of the next layer, nothing forgotten, forgotten before the read, a gradient that
@@ -25,7 +24,6 @@
 // UNSUMMED: error: {{.*}}ends with a gradient that was not summed (@w, layer 0)
 // SOON: error: {{.*}}adds to a gradient behind its sum (@w, layer 2)
 // STATES-NOT: fssdp.all_gather
-// CUDA: error: {{.*}}not yet: parallel.dense = shard on a device with memory of its own
 
 !d = tensor<6xf32, ["D"]>
 module attributes {hecate.world = 2 : i64, hecate.settings = {parallel.dense = "shard"}} {

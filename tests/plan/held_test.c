@@ -151,7 +151,7 @@ static void owners_may_change(void **state) {
 
 // A quarter, rounded up to whole parts.
 static int64_t quarter(int64_t elements) {
-    return (elements + 4 * 64 - 1) / (4 * 64) * 64;
+    return (elements + 4 * 128 - 1) / (4 * 128) * 128;
 }
 
 static void parts_cover_all_elements_once(void **state) {

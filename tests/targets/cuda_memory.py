@@ -1,6 +1,7 @@
 """cuda_memory.py MODEL TEXT FOLDER: programs of target cuda on two ranks take the device memory that `info` announces.
 
-They take it to 1 %; where experts get new owners, no more than that, and no less than 0.9 of it.
+They take it to 1 %, also with dense = shard.
+Where experts get new owners, they take no more than that, and no less than 0.9 of it.
 A device with 1.05 of it is enough.
 Memory stands behind the experts that a rank owns, and behind no others. A program whose runtime forgets to take it for a
 new expert, or gives it back too early, is stopped by the emulator, which names the address.
@@ -101,6 +102,7 @@ def main(model, text, folder):
         host, same = check(f"{what}-host", [setting, "parallel.states=host"], least, most, model, text, folder)
         if same != saved or host > 0.8 * device:
             sys.exit(f"owners {what}: with states on the host {host} of {device} bytes are taken, files are {'equal' if same == saved else 'different'}")
+    check("shard", ["parallel.placement.reshard=never", "parallel.dense=shard"], 0.99, 1.01, model, text, folder)
     told = announced(f"{folder}/change")
     for what, (change, to, report) in FAULTS.items():
         found, said = taken(plant(change, to, f"{folder}/change", folder), text, folder)

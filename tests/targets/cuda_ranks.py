@@ -27,6 +27,9 @@ CASES = {  # Ranks, steps, settings.
     "laer": (2, STEPS, ["cluster.devices=2", "parallel.experts=laer"]),
     "smartmoe": (2, STEPS, ["cluster.devices=2", "parallel.experts=smartmoe", "parallel.placement.reshard=every(1)"]),
     "bf16": (2, STEPS, ["cluster.devices=2", "train.precision=bf16"]),
+    "shard": (4, STEPS, ["cluster.devices=2", "cluster.nodes=2", "parallel.experts=ep", "parallel.dense=shard"]),
+    "shard-all": (4, STEPS, ["cluster.devices=4", "parallel.experts=replicate", "parallel.dense=shard"]),
+    "shard-bf16": (4, STEPS, ["cluster.devices=4", "parallel.dense=shard", "train.precision=bf16", "train.optimizer=muon"]),
     "groups": (2, STEPS, ["cluster.devices=2", "parallel.experts=ep", "train.group=4"]),
 }
 # Waits of an iteration for routes: one in each of four mixtures; and where groups lie on several ranks, in each of the two
