@@ -270,7 +270,8 @@ static void log_step(struct job *job, const struct hrt_step_report *step) {
     const bool by_layer = step->step % config->log_every == 0 || step->step == config->train_steps;
     const struct hrt_log_layers layers = {.routers = by_layer ? loads : NULL,
                                           .loads = in_full ? loads : NULL,
-                                          .watch = in_full ? &job->trainer.watch : NULL};
+                                          .watch = in_full ? &job->trainer.watch : NULL,
+                                          .trainer = &job->trainer};
     const double peak = job->progress.peak;
     struct hrt_error lost;
     if (!hrt_log_jsonl_step(&job->log, step, &layers, &lost)) go_on_without(job, &lost);

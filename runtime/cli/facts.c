@@ -53,6 +53,11 @@ static void add_resolved(json_t *settings, const struct hrt_trainer *trainer) {
     if (config->train_group == 0 && program->sets > 0)
         add_text(settings, "the sequences of train.group", "%" PRId64,
                  trainer->batch * trainer->comm->size);
+    for (int i = 0; i < trainer->data->sources && trainer->data->sources > 1; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "share %d of data.train", i + 1);
+        add_text(settings, key, "%g", trainer->data->source[i].share);
+    }
     const double held_out = trainer->data->held_out;
     add_text(settings, "data.held_out", "%g%s", held_out,
              held_out == 0 && config->data_held_out == 0 ? " (auto, with --val)" : "");

@@ -39,6 +39,22 @@ static void print_epochs(const struct hrt_trainer *trainer) {
            steps > 1 ? "s read" : " reads", sequences / (double)hrt_data_epoch(trainer->data));
 }
 
+// The sources of a mixture, and how often the run reads each.
+static void print_sources(const struct hrt_trainer *trainer) {
+    const struct hrt_data *data = trainer->data;
+    const int64_t all = hrt_train_trainer_sequences(trainer, trainer->config->train_steps);
+    int64_t tokens[HRT_SOURCES_MAX];
+    if (data->sources < 2) return;
+    hrt_data_count(data, (uint64_t)trainer->config->train_seed, (uint64_t)all, tokens);
+    for (int i = 0; i < data->sources; i++) {
+        const struct hrt_data_source *source = &data->source[i];
+        char has[32];
+        hrt_log_format_count(has, sizeof has, (double)source->train.tokens);
+        printf("source: %s of %s tokens, %.3g epochs\n", source->name, has,
+               (double)tokens[i] / (double)source->train.tokens);
+    }
+}
+
 // Ranks, devices, and the size of a step.
 void hrt_cli_opening_run(const struct hrt_trainer *trainer) {
     const struct hrt_program *program = trainer->program;
@@ -59,6 +75,7 @@ void hrt_cli_opening_run(const struct hrt_trainer *trainer) {
     printf("step: %" PRId64 " tokens = %s%" PRId64 " x %" PRId64 " sequences of %" PRId64 "\n",
            trainer->tokens, of_ranks, trainer->iterations, trainer->batch, program->positions);
     print_epochs(trainer);
+    print_sources(trainer);
 }
 
 void hrt_cli_opening_warnings(const struct hrt_trainer *trainer) {

@@ -39,7 +39,7 @@ static const struct option_row {
     const char *doc;
 } options[] = {
     {"--data", "FILE", HRT_TRAIN | HRT_EVAL, "data.train", SETTING,
-     "training data, path or pattern; may be repeated"},
+     "training data, path or pattern; may be repeated, with shares: FILE=0.7"},
     {"--val", "FILE", HRT_TRAIN | HRT_EVAL, "data.val", SETTING,
      "validation data (default: the share data.held_out of each training file)"},
     {"--teacher", "FILE", HRT_TRAIN | HRT_EVAL, "data.teacher", SETTING,

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <glob.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,6 +102,48 @@ static bool add_train(struct hrt_data *data, struct hrt_error *error) {
     return true;
 }
 
+// Adds the files of a text, PATH or PATH=SHARE, to a source of their own, or to the one of all.
+static bool add_source(struct hrt_data *data, const char *text,
+                       const struct hrt_data_request *request, struct hrt_error *error) {
+    char path[PATH_MAX];
+    double share;
+    const int before = data->files;
+    if (!hrt_data_share_read(text, path, &share, error)) return false;
+    if (data->sources && (share > 0) != (data->source[0].share > 0))
+        return hrt_fail_usage(error, "data.train: of '%s' and '%s' only one has a share",
+                              request->train[0], text);
+    if (!add_files(data, path, request, error)) return false;
+    if (share > 0 || data->sources == 0) {
+        if (data->sources == HRT_SOURCES_MAX)
+            return hrt_fail_usage(error, "data.train: more than %d sources", HRT_SOURCES_MAX);
+        data->source[data->sources++] =
+            (struct hrt_data_source){.name = text, .share = share, .file = before};
+    }
+    data->source[data->sources - 1].files += data->files - before;
+    return true;
+}
+
+// Gives each source its parts. They are in the order of the files.
+static bool share_parts(struct hrt_data *data, struct hrt_error *error) {
+    double share[HRT_SOURCES_MAX];
+    struct hrt_data_part *part = data->train.part;
+    const struct hrt_data_part *end = part + data->train.parts;
+    for (int i = 0; i < data->sources; i++) {
+        struct hrt_data_source *source = &data->source[i];
+        struct hrt_data_split *train = &source->train;
+        for (train->part = part; part < end && part->file < source->file + source->files; part++) {
+            train->parts++;
+            train->tokens += part->tokens;
+            train->starts += part->tokens - data->positions;
+        }
+        if (source->share > 0 && train->parts == 0)
+            return hrt_fail(error, "nothing of '%s' is left to train on", source->name);
+        share[i] = source->share > 0 ? source->share : 1;
+    }
+    data->mixture = hrt_data_mixture(share, data->sources);
+    return true;
+}
+
 static bool add_validation(struct hrt_data *data, const struct hrt_data_request *request,
                            struct hrt_error *error) {
     const int first = data->files;
@@ -121,13 +164,14 @@ static bool open_all(struct hrt_data *data, const struct hrt_data_request *reque
     data->token = malloc(sequence);
     if (!data->raw || !data->token) return hrt_fail(error, "out of memory");
     for (int i = 0; i < request->trains; i++) {
-        if (!add_files(data, request->train[i], request, error)) return false;
+        if (!add_source(data, request->train[i], request, error)) return false;
     }
     data->validation_cut = request->validations == 0;
     data->held_out = request->held_out > 0  ? request->held_out
                      : data->validation_cut ? share_held_out
                                             : 0;
-    return add_train(data, error) && add_validation(data, request, error) &&
+    return add_train(data, error) && share_parts(data, error) &&
+           add_validation(data, request, error) &&
            hrt_data_teachers_open(&data->teachers, request->teacher, request->teachers, data->file,
                                   data->files, data->vocabulary, error);
 }
@@ -151,6 +195,13 @@ int64_t hrt_data_epoch(const struct hrt_data *data) {
     return data->train.tokens / data->positions;
 }
 
+void hrt_data_count(const struct hrt_data *data, uint64_t seed, uint64_t sequences,
+                    int64_t *tokens) {
+    uint64_t count[HRT_SOURCES_MAX];
+    hrt_data_mixture_count(&data->mixture, seed, sequences, count);
+    for (int i = 0; i < data->sources; i++) tokens[i] = (int64_t)count[i] * data->positions;
+}
+
 // Where a sequence lies: from token `at` of a ring on, which the parts of a split form.
 struct place {
     const struct hrt_data_split *split;
@@ -158,11 +209,11 @@ struct place {
 };
 
 // The place that is drawn with replacement: each part has `positions` tokens at its end at which none starts.
-static int64_t draw_at_random(const struct hrt_data *data, uint64_t seed, uint64_t sequence) {
+static int64_t draw_at_random(const struct hrt_data_split *split, int64_t positions, uint64_t seed,
+                              uint64_t sequence) {
     const struct hrt_stream stream = hrt_stream_make(seed, "data", "");
-    const int64_t starts = data->train.starts, positions = data->positions;
-    const int64_t drawn = (int64_t)hrt_draw_below(stream, sequence, (uint64_t)starts);
-    const struct hrt_data_part *part = data->train.part;
+    const int64_t drawn = (int64_t)hrt_draw_below(stream, sequence, (uint64_t)split->starts);
+    const struct hrt_data_part *part = split->part;
     int64_t skipped = 0;
     for (int64_t start = drawn; start >= part->tokens - positions; skipped += positions)
         start -= part++->tokens - positions;
@@ -171,11 +222,13 @@ static int64_t draw_at_random(const struct hrt_data *data, uint64_t seed, uint64
 
 static struct place place_of_draw(const struct hrt_data *data, uint64_t seed, uint64_t sequence) {
     assert(data->train.starts > 0);
+    const struct hrt_turn turn = hrt_data_mixture_turn(&data->mixture, seed, sequence);
+    const struct hrt_data_split *split = &data->source[turn.source].train;
     const int64_t at = data->order == HRT_DATA_ORDER_random
-                           ? draw_at_random(data, seed, sequence)
-                           : hrt_data_order_place(data->order, seed, data->train.tokens,
-                                                  data->positions, sequence);
-    return (struct place){&data->train, at};
+                           ? draw_at_random(split, data->positions, seed, turn.sequence)
+                           : hrt_data_order_place(data->order, seed, split->tokens, data->positions,
+                                                  turn.sequence);
+    return (struct place){split, at};
 }
 
 static struct place place_of_window(const struct hrt_data *data, int64_t window) {

@@ -16,6 +16,7 @@
 #include "runtime/base/error.h"
 #include "runtime/data/file.h"
 #include "runtime/data/mask.h"
+#include "runtime/data/mixture.h"
 #include "runtime/data/order.h"
 #include "runtime/data/teacher.h"
 
@@ -32,7 +33,18 @@ struct hrt_data_split {
     int64_t windows; // Sequences inside of parts that share no target.
 };
 
+// The training files of one pattern, which may have a share. Without shares all patterns are one source.
+struct hrt_data_source {
+    const char *name; // Borrowed from the request: PATH=SHARE. NULL: of several patterns.
+    double share;
+    int file, files;             // The first file, and how many.
+    struct hrt_data_split train; // Its parts, borrowed from those of all.
+};
+
 struct hrt_data {
+    struct hrt_data_source source[HRT_SOURCES_MAX];
+    int sources;
+    struct hrt_mixture mixture;
     struct hrt_data_file *file;
     int files;
     struct hrt_data_split train, validation; // Validation may be empty.
@@ -49,7 +61,7 @@ struct hrt_data {
 };
 
 struct hrt_data_request {
-    const char *const *train; // Paths or glob patterns.
+    const char *const *train; // Paths or glob patterns; all with a share, PATH=SHARE, or none.
     int trains;
     const char *const *validation; // None: the held-out part, where that has T + 1.
     int validations;
@@ -71,6 +83,10 @@ bool hrt_data_open(struct hrt_data *data, const struct hrt_data_request *request
 
 // Sequences of an epoch, which reads each token of the training data once.
 int64_t hrt_data_epoch(const struct hrt_data *data);
+
+// Tokens that the first `sequences` training sequences read of each source; `tokens` [sources].
+void hrt_data_count(const struct hrt_data *data, uint64_t seed, uint64_t sequences,
+                    int64_t *tokens);
 
 // Training sequence number `sequence`: ids and targets [T]; a target of -1 is none.
 bool hrt_data_draw(const struct hrt_data *data, uint64_t seed, uint64_t sequence, int32_t *ids,

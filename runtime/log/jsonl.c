@@ -81,6 +81,21 @@ static json_t *named_of(const struct hrt_named_losses *named, const double *valu
     return losses;
 }
 
+// Tokens that were read of each source of a mixture, this step's included, by its pattern.
+static json_t *sources_of(const struct hrt_trainer *trainer, int64_t step) {
+    const struct hrt_data *data = trainer->data;
+    int64_t tokens[HRT_SOURCES_MAX];
+    json_t *sources = json_object();
+    hrt_data_count(data, (uint64_t)trainer->config->train_seed,
+                   (uint64_t)hrt_train_trainer_sequences(trainer, step), tokens);
+    for (int i = 0; i < data->sources; i++) {
+        const char *name = data->source[i].name;
+        json_object_setn_new(sources, name, (size_t)(strrchr(name, '=') - name),
+                             json_integer(tokens[i]));
+    }
+    return sources;
+}
+
 static json_t *line_of(const struct hrt_step_report *step) {
     json_t *line = json_pack(
         "{s:I s:o s:o s:o s:o s:f s:f s:f}", "step", (json_int_t)step->step, "loss",
@@ -138,6 +153,8 @@ bool hrt_log_jsonl_step(struct hrt_jsonl *log, const struct hrt_step_report *ste
     if (!line) return hrt_fail(error, "out of memory");
     if (layers->routers) json_object_set_new(line, "routers", hrt_log_of_routers(layers->routers));
     if (layers->loads) json_object_set_new(line, "tokens_per_expert", loads_of(layers->loads));
+    if (layers->trainer && layers->trainer->data->sources > 1)
+        json_object_set_new(line, "sources", sources_of(layers->trainer, step->step));
     if (watch && watch->layers) json_object_set_new(line, "layers", hrt_log_of_layers(watch));
     if (watch) json_object_set_new(line, "ranks", hrt_log_of_ranks(watch));
     if (log->run) json_object_set_new(line, "run", log->run);

@@ -33,6 +33,7 @@ struct hrt_log_layers {
     const struct hrt_load_counts *routers; // How even they are, a few numbers a layer.
     const struct hrt_load_counts *loads;   // Tokens of each expert,
     const struct hrt_watch *watch;         // and their placement.
+    const struct hrt_trainer *trainer;     // Counts the tokens read of each source of a mixture.
 };
 
 // Writes and flushes one line. On false the log is closed, and later steps are not logged.

@@ -1,6 +1,7 @@
 // Unit test of runtime/data/order: permutations, and the tokens of an epoch with any ranks, microbatches and stops.
 #include "runtime/data/order.h"
 
+#include <math.h>
 #include <time.h>
 
 #include "runtime/train/trainer.h"
@@ -207,6 +208,34 @@ static void sequential_goes_on_over_the_end(void **state) {
                          n * 10 % 103);
 }
 
+static void sources_have_their_shares_and_orders(void **state) {
+    (void)state;
+    enum { SOURCES = 4, MANY = 40000 };
+    static const double share[SOURCES] = {0.5, 3, 0.01, 1.2};
+    static char seen[SOURCES][MANY];
+    const struct hrt_mixture mixture = hrt_data_mixture(share, SOURCES);
+    uint64_t read[SOURCES] = {0}, count[SOURCES];
+    int same = 0, before = -1;
+    memset(seen, 0, sizeof seen);
+    for (uint64_t n = 0; n < MANY; n++) {
+        if (n % 61 == 0 || n % 256 == 0) {
+            hrt_data_mixture_count(&mixture, 9, n, count);
+            assert_memory_equal(count, read, sizeof read);
+        }
+        for (int i = 0; i < SOURCES && n % 256 == 0; i++) {
+            const double wanted = share[i] / 4.71 * (double)n;
+            assert_true(fabs((double)read[i] - wanted) <= SOURCES);
+            for (uint64_t k = 0; k < read[i]; k++) assert_true(seen[i][k]); // None is left out.
+        }
+        const struct hrt_turn turn = hrt_data_mixture_turn(&mixture, 9, n);
+        assert_false(seen[turn.source][turn.sequence]++); // Nor read twice.
+        read[turn.source]++;
+        same += turn.source == before;
+        before = turn.source;
+    }
+    assert_in_range(same, MANY * 45 / 100, MANY * 53 / 100); // The sum of squares of shares, 0.48.
+}
+
 static void epochs_become_steps(void **state) {
     (void)state;
     static struct reading r;
@@ -236,6 +265,7 @@ int main(void) {
         cmocka_unit_test(an_epoch_reads_each_token_once),
         cmocka_unit_test(epochs_are_cut_and_ordered_differently),
         cmocka_unit_test(sequential_goes_on_over_the_end),
+        cmocka_unit_test(sources_have_their_shares_and_orders),
         cmocka_unit_test(epochs_become_steps),
     };
     return cmocka_run_group_tests(tests, test_enter_directory, test_leave_directory);

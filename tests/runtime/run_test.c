@@ -95,6 +95,43 @@ static void train_save_eval_and_sample_fit_together(void **state) {
     release(&r);
 }
 
+// The number in a text, behind `key`.
+static int64_t number_behind(const char *text, const char *key) {
+    const char *at = strstr(text, key);
+    if (!at) fail_msg("no %s in %s", key, text);
+    return strtoll(at + strlen(key), NULL, 10);
+}
+
+static void sources_are_mixed_by_their_shares(void **state) {
+    (void)state;
+    test_write_text("other", 900);
+    struct result r = run_shell(
+        "bigram_f32 train --data text=3 --data other=1 --steps 64 --log mixed --checkpoint shares");
+    assert_int_equal(r.code, 0);
+    assert_non_null(strstr(r.out, "source: text=3 of 19.0k tokens, "));
+    release(&r);
+    char *log = test_read("mixed", NULL);
+    const char *last = strstr(log, "\"step\":64,");
+    assert_non_null(last);
+    const int64_t text = number_behind(last, "\"text\":"),
+                  other = number_behind(last, "\"other\":");
+    free(log);
+    assert_true(text > 0 && llabs(text - 3 * other) <= (text + other) / 20);
+    r = run_shell(
+        "bigram_f32 train --data text=2 --data other=1 --steps 70 --checkpoint shares --resume");
+    assert_int_equal(r.code, 1);
+    assert_non_null(strstr(r.err, "share 1 of data.train was 3 there and is 2 here"));
+    release(&r);
+    r = run_shell("bigram_f32 train --data text=2 --data other");
+    assert_int_equal(r.code, 2);
+    assert_non_null(strstr(r.err, "of 'text=2' and 'other' only one has a share"));
+    release(&r);
+    r = run_shell("bigram_f32 train --data text=x");
+    assert_int_equal(r.code, 2);
+    assert_non_null(strstr(r.err, "'text=x' is no file, and 'x' no positive share of 'text'"));
+    release(&r);
+}
+
 static void epochs_set_the_last_step(void **state) {
     (void)state;
     struct result r = run_shell("bigram_f32 train --data text --epochs 2 --log epochs");
@@ -510,6 +547,7 @@ static void signals_finish_the_step_and_save(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(train_save_eval_and_sample_fit_together),
+        cmocka_unit_test(sources_are_mixed_by_their_shares),
         cmocka_unit_test(epochs_set_the_last_step),
         cmocka_unit_test(what_is_held_out_is_evaluated_at_the_end),
         cmocka_unit_test(a_run_that_keeps_nothing_says_so),

@@ -202,7 +202,8 @@ static void memory_does_not_grow_after_the_first_step(void **state) {
     open_fixture(&f, 2 * 4 * 16);
     assert_true(hrt_log_jsonl_open(&log, "log", 0, &error));
     struct mallinfo2 first = {0};
-    const struct hrt_log_layers layers = {&f.trainer.loads, &f.trainer.loads, &f.trainer.watch};
+    const struct hrt_log_layers layers = {&f.trainer.loads, &f.trainer.loads, &f.trainer.watch,
+                                          NULL};
     for (int i = 0; i < 20; i++) {
         assert_true(hrt_train_trainer_step(&f.trainer, i, &step, &error));
         assert_true(hrt_log_jsonl_step(&log, &step, &layers, &error));
