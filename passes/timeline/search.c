@@ -5,9 +5,11 @@
 // The fastest of those that fit in memory wins, and of those within one part in a hundred the one that takes
 // least memory.
 //
+// All of that is done for replicas that live for an iteration and, where that is open, for a step.
+//
 // A candidate is simulated on a copy of the module that the passes behind have gone over: the program that will
-// be built. One iteration stands for all, LAYERS layers for more, and messages are sums through ports, which
-// flatters all candidates of a policy alike.
+// be built. One iteration stands for all (three for replicas of a step), LAYERS layers for more, and messages are
+// sums through ports, which flatters all candidates of a policy alike.
 #include "passes/timeline/search.h"
 
 #include <string.h>
