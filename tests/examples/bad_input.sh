@@ -64,7 +64,7 @@ refuse 1 "'/dev/null' is not a regular file" ./m train --data /dev/null
 refuse 1 "'short' is too short: 5 tokens" ./m train --data short
 refuse 1 "'text' is not an llm.c data file" ./m train --data text --format llmc
 refuse 1 "has token 65535 at position 0, outside the model's vocabulary of 256" \
-    ./m train --data large.bin --format llmc
+    ./m train --data large.bin --format llmc --set data.order=sequential
 refuse 2 "--steps needs an integer, not 'x'" ./m train --data text --steps x
 refuse 2 "train.tokens is 33" ./m train --data text --set train.tokens=33
 refuse 2 "'cluster.devices' is fixed at '1'" ./m train --data text --set cluster.devices=2

@@ -27,7 +27,7 @@ model one_layer(ids[T]) -> [T, V] {
   x = x + sparse(rmsnorm(x))
   return rmsnorm(x) @ head
 }
-data { format = bytes }
+data { format = bytes, order = random }
 train {
   optimizer = adamw(lr = 0, decay = 0)
   precision = fp64
