@@ -92,7 +92,7 @@ def train(options, program, work, name, steps, **environment):
     if len(losses) >= steps:
         return losses[:steps]
     log.unlink(missing_ok=True)
-    command = [program, "train", "--data", work / "text", "--seed", options.seed, "--threads", options.threads,
+    command = [program, "train", "--data", work / "text", "--set", "data.order=random", "--seed", options.seed, "--threads", options.threads,
                "--log", log, "--steps", options.steps, "--load", work / "start.safetensors"]
     progress = Progress(name, steps)
     with open(complaints, "w") as stderr:
@@ -169,7 +169,7 @@ def prepare(options, work):
         return
     gather(options.texts, work / "text")
     run(options.hecatec, "-o", work / "tiny", "--set", "parallel.microbatch=8", ROOT / "examples/tiny.moe")
-    run(work / "tiny", "train", "--data", work / "text", "--seed", options.seed, "--steps", 1,
+    run(work / "tiny", "train", "--data", work / "text", "--set", "data.order=random", "--seed", options.seed, "--steps", 1,
         "--set", "train.optimizer.lr=0", "--save", work / "start.safetensors")
     note.write_text(json.dumps(wanted))
 

@@ -38,7 +38,7 @@ def load(path):
 
 
 def sequences(data, seed, iteration):
-    """As runtime/data/data.c: one file, whose last twentieth is validation data."""
+    """As data.order = random: one file, whose last twentieth is validation data."""
     starts = len(data) - len(data) // VALIDATION_SHARE - T
     rows = [draw_below(seed, "data", "", iteration * MICROBATCH + i, starts) for i in range(MICROBATCH)]
     batch = torch.from_numpy(np.stack([data[at:at + T + 1] for at in rows]).astype(np.int64))

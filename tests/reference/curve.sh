@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 "$HECATEC" -o "$work/curve" --set "train.precision=$precision" "$here/models/curve.moe"
 seed=$("$PYTHON" "$here/compare_curve.py" --seed "$here/stored/curve.json")
 for run in 1 2 3; do
-    "$work/curve" train --data "$here/stored/curve.bytes" --seed "$seed" --log "$work/curve.jsonl" \
+    "$work/curve" train --set data.order=random --data "$here/stored/curve.bytes" --seed "$seed" --log "$work/curve.jsonl" \
         --threads $((run < 3 ? run : 1)) --save "$work/saved$run"
 done
 cmp "$work/saved1" "$work/saved2"
