@@ -14,7 +14,7 @@
 #include "passes/homes/homes.h"
 #include "passes/pipeline.h"
 
-enum { SHOWN_MAX = 24, TEXT_MAX = 96 };
+enum { SHOWN_MAX = 24, TEXT_MAX = 96, NOTES = 33 };
 
 // One thing in memory, as the tables show it.
 struct entry {
@@ -233,6 +233,18 @@ static void explain_device(MlirOperation module, const struct hec_memory *m, FIL
     print_advice(module, out);
 }
 
+// The lines of hec_fit (codegen/tune/fit.h): chosen settings and their costs, or the least that is possible.
+static void explain_fit(MlirOperation module, FILE *out) {
+    const MlirAttribute lines = mlirOperationGetAttributeByName(module, HEC_STR("hecate.fit"));
+    if (mlirAttributeIsNull(lines) || !mlirAttributeIsAArray(lines)) return;
+    for (intptr_t i = 0; i < mlirArrayAttrGetNumElements(lines); i++) {
+        const MlirAttribute line = mlirArrayAttrGetElement(lines, i);
+        if (!mlirAttributeIsAString(line)) continue;
+        const MlirStringRef text = mlirStringAttrGetValue(line);
+        fprintf(out, "%*s%.*s\n", NOTES, "", (int)text.length, text.data);
+    }
+}
+
 // ---- beside the ideal
 
 struct above {
@@ -322,6 +334,7 @@ bool hec_explain_memory(MlirOperation module, FILE *out) {
         print_items(module, &memory, out);
         if (memory.host) print_line("of the host", memory.host, "for the optimizer's states", out);
         explain_device(module, &memory, out);
+        explain_fit(module, out);
         explain_ideal(&memory, out);
         hec_explain_replicas(module, &memory, out);
         explain_parameters(&p, whole, out);

@@ -14,6 +14,7 @@
 #include "codegen/stages/run_passes.h"
 #include "codegen/stages/stages.h"
 #include "codegen/tune/autotune.h"
+#include "codegen/tune/fit.h"
 #include "ir/core/setting.h"
 #include "lang/base/clock.h"
 #include "passes/base/movement.h"
@@ -100,9 +101,29 @@ static void warn_of_plan(void *context, const char *text) {
     hec_diag_report(&c->diag, HEC_WARNING, HEC_NOWHERE, "%s", text);
 }
 
+static int run(struct hec_compilation *c);
+
+// Compiles once more, with other options. Warnings were printed.
+static int run_again(struct hec_compilation *c, const struct hec_options *options) {
+    struct hec_compilation again = {.arena = c->arena,
+                                    .options = options,
+                                    .tuned = c->tuned,
+                                    .fit = c->fit,
+                                    .started = hec_now()};
+    again.diag = (struct hec_diag){.out = c->diag.out,
+                                   .colour = c->diag.colour,
+                                   .error_limit = c->diag.error_limit,
+                                   .quiet = true};
+    again.reporter = (struct hec_reporter){.diag = &again.diag, .sources.arena = c->arena};
+    const int status = run(&again);
+    hec_diag_flush(&again.diag);
+    hec_compilation_end(&again);
+    return status;
+}
+
 static int run(struct hec_compilation *c) {
     int status;
-    if (!note_files(c->options) || !hec_choose_stages(c) || !hec_check_simulation(c) ||
+    if ((!c->fit && !note_files(c->options)) || !hec_choose_stages(c) || !hec_check_simulation(c) ||
         !hec_check_autotune(c))
         return HEC_EXIT_COMMAND_LINE;
     if (c->options->save_temps && !make_temps_folder(c)) return HEC_EXIT_INPUT;
@@ -118,6 +139,9 @@ static int run(struct hec_compilation *c) {
     if (!note_measurements(c) || !name_files(c) || !stop_early(c)) return HEC_EXIT_COMMAND_LINE;
     if (!hec_run_passes(c, &status)) return status;
     if (!hec_prove_homes(c)) return HEC_EXIT_INPUT;
+    const struct hec_options *fitting = hec_fit(c);
+    if (fitting) return run_again(c, fitting);
+    hec_fit_note(c);
     if (c->options->plan) hec_plan_compare_origin(c->module, c->options->plan, warn_of_plan, c);
     if (hec_driver_failed(c)) return HEC_EXIT_INPUT;
     if (c->options->emit_plan && !hec_write_text(c, c->options->emit_plan, print_plan_file))

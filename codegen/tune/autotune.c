@@ -31,9 +31,6 @@ static const double action_rate = 250e3, compilation_actions = 25e3, single_fact
 static const double least_gain = 0.002; // A smaller gain is no reason for a change.
 static const double search_share = 0.6; // Part of the clock; the rest is for the best at length.
 
-// How far simulated steps are from measured ones, in the mean: bench/results/simulated-steps.md.
-static const double mean_error = 0.06;
-
 // A candidate: for each knob a setting ("KEY=VALUE"); NULL: as the model has it.
 struct candidate {
     const char *set[HEC_KNOBS];
@@ -233,7 +230,9 @@ static bool turn(struct tuning *t, int k, const struct trial **best) {
     const struct candidate from = (*best)->candidate;
     struct candidate next[HEC_KNOB_VALUES];
     int count = 0;
-    if (is_given(t, knob->key) || (knob->moving && !moves(*best))) return true;
+    if (is_given(t, knob->key) || (knob->moving && !moves(*best)) ||
+        (knob->apart && !(*best)->score.apart))
+        return true;
     for (int v = 0; v < HEC_KNOB_VALUES && knob->value[v]; v++) {
         next[count] = from;
         next[count].set[k] =
@@ -413,7 +412,7 @@ static void print_report(struct tuning *t, const struct trial *final, int finals
                         : "");
     fprintf(t->out, "  a step takes %s as the model says, %s as chosen (+- %.0f %%, simulated)\n",
             hec_text_us(own->score.speed.us).text, hec_text_us(step_us(best, own)).text,
-            100 * mean_error);
+            100 * hec_trial_error);
     if (t->measured) fputs("  chosen by what was measured, above\n", t->out);
     print_factors(t);
     fprintf(t->out, "  a device remembers %s, %s of %s\n  as chosen: %s\n\nChosen%s\n",
@@ -488,7 +487,7 @@ static struct hec_plan_settings settings_of(struct tuning *t, const struct trial
 static const struct hec_plan_tuned *tuned_of(struct tuning *t, const struct trial *final,
                                              int finals, int chosen) {
     struct hec_plan_tuned *tuned = HEC_NEW(t->c->arena, struct hec_plan_tuned);
-    *tuned = (struct hec_plan_tuned){.error = mean_error, .count = 1, .measured = t->measured};
+    *tuned = (struct hec_plan_tuned){.error = hec_trial_error, .count = 1, .measured = t->measured};
     tuned->of[0] = settings_of(t, &final[chosen], &final[0]);
     for (int i = 0; i < finals; i++) {
         if (i != chosen && final[i].sound)

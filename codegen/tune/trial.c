@@ -21,6 +21,8 @@
 #include "lang/base/clock.h"
 #include "passes/base/movement.h"
 
+const double hec_trial_error = 0.06;
+
 // The options of a trial: nothing that prints or writes.
 static struct hec_options options_of(const struct hec_options *given, const struct hec_trial *trial,
                                      struct hec_arena *arena) {
@@ -39,11 +41,11 @@ static struct hec_options options_of(const struct hec_options *given, const stru
     return o;
 }
 
-static bool place(struct hec_compilation *c) {
+static bool place(struct hec_compilation *c, bool memory) {
     int status;
-    if (!hec_run_front(c, &status) || !hec_make_module(c) || !hec_has_ranks(c->module))
-        return false;
-    if (c->options->profile)
+    if (!hec_run_front(c, &status) || !hec_make_module(c)) return false;
+    if (memory) hec_set_attr(c->module, hec_attr_bool(c->context, "hecate.memory_only", true));
+    if (c->options->profile && hec_has_ranks(c->module))
         hec_set_attr(c->module,
                      hec_attr_string(c->context, "hecate.recorded_loads", c->options->profile));
     return hec_run_passes(c, &status);
@@ -64,7 +66,9 @@ static bool try_one(const struct hec_options *given, const struct hec_trial *tri
     c.diag.out = nowhere;
     c.reporter = (struct hec_reporter){.diag = &c.diag, .sources.arena = &arena};
     const bool sound =
-        place(&c) && hec_estimate_score(c.module, trial->steps, trial->coarse, score);
+        place(&c, trial->memory) &&
+        (trial->memory ? hec_estimate_memory(c.module, score)
+                       : hec_estimate_score(c.module, trial->steps, trial->coarse, score));
     hec_compilation_end(&c);
     hec_arena_free(&arena);
     fclose(nowhere);

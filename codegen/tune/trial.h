@@ -5,11 +5,15 @@
 #include "codegen/base/options.h"
 #include "passes/timeline/estimate.h"
 
+// How far simulated steps are from measured ones, in the mean: bench/results/simulated-steps.md.
+extern const double hec_trial_error;
+
 struct hec_trial {
     const char *const *set; // [count] "KEY=VALUE"; these count after those of the command line.
     int count;
     int64_t steps;
     bool coarse;
+    bool memory; // Only the memory is asked for.
     // The result.
     bool ended; // False: there was no time for it.
     bool sound; // False: the model, the planner or the cluster do not allow the settings.

@@ -120,7 +120,7 @@ struct hec_held_bytes hec_held_bytes(struct hec_arena *arena, MlirOperation modu
         outside.states = false; // Pages of states are not shared.
     struct hec_held_bytes bytes = {.all = bytes_of(arena, module, &held, buffer),
                                    .outside = hpl_held_bytes(&outside, buffer),
-                                   .ep = bytes_of(arena, module, &ep, buffer),
+                                   .ep = hpl_held_bytes(&ep, buffer),
                                    .model = hpl_held_bytes(&model, buffer)};
     model.sets = 0;
     bytes.model_outside = hpl_held_bytes(&model, buffer);

@@ -6,6 +6,7 @@
 
 #include "ir/accessors.h"
 #include "ir/core/setting.h"
+#include "ir/target/target.h"
 #include "passes/cost/explain.h"
 #include "passes/cost/memory.h"
 #include "passes/cost/recorded.h"
@@ -104,6 +105,16 @@ struct hec_speed_text hec_speed_text(const struct hec_speed *s) {
 
 // ---- for comparing
 
+bool hec_estimate_memory(MlirOperation module, struct hec_step_score *score) {
+    struct hec_memory memory;
+    if (!hec_memory_of(module, &memory))
+        return hec_ir_error(module, "has no homes: place-buffers did not run");
+    *score = (struct hec_step_score){.bytes = (double)memory.all,
+                                     .memory = (double)memory.device,
+                                     .replicas = (double)memory.item[HEC_MEMORY_REPLICAS]};
+    return true;
+}
+
 static bool score_of(MlirOperation module, const struct hec_estimate_request *request,
                      struct hec_arena *arena, struct hec_step_score *score) {
     const struct hec_setup *setup = request->setup;
@@ -111,18 +122,19 @@ static bool score_of(MlirOperation module, const struct hec_estimate_request *re
     struct hec_estimate e;
     if (!hec_estimate(request, arena, &e)) return false;
     const double devices = (double)(costs->machine.nodes * costs->machine.devices);
-    struct hec_memory memory;
-    if (!hec_memory_of(module, &memory))
-        return hec_ir_error(module, "has no homes: place-buffers did not run");
+    struct hec_step_score memory;
+    if (!hec_estimate_memory(module, &memory)) return false;
     *score = (struct hec_step_score){
         .speed = hec_speed_of(module, &costs->machine, e.us),
-        .bytes = (double)memory.all,
+        .bytes = memory.bytes,
+        .replicas = memory.replicas,
+        .apart = hec_target_of(module)->apart,
         .memory = costs->machine.memory,
         .actions = devices * (double)(e.script.count * e.script.iterations * e.request.steps),
         .overlap = setup->movement.overlap,
         .slots = setup->movement.slots,
         .wave_rows = costs->count ? costs->set[0].wave_rows : 0,
-        .ranks = hec_module_world(module),
+        .ranks = hec_module_has_world(module) ? hec_module_world(module) : 1,
         .positions = hec_module_positions(module),
         .vocabulary = hec_module_has_vocabulary(module) ? hec_module_vocabulary(module) : 0,
     };

@@ -48,8 +48,10 @@ struct hec_speed_text hec_speed_text(const struct hec_speed *speed);
 struct hec_step_score {
     struct hec_speed speed;
     double bytes, memory; // A device's: the bytes that it must remember, and its memory.
+    double replicas;      // The part of the bytes that the search for slots has chosen.
     double
         actions; // Actions of all devices: the cost of the simulation, the same on every machine.
+    bool apart;  // The device has memory of its own.
     int64_t overlap, slots;               // t and m; 0 where nothing moves.
     int64_t wave_rows;                    // In the first set.
     int64_t ranks, positions, vocabulary; // The program's; no vocabulary: 0.
@@ -58,5 +60,8 @@ struct hec_step_score {
 // `steps` and `sums` as in hec_estimate_request. False after a report.
 bool hec_estimate_score(MlirOperation module, int64_t steps, bool sums,
                         struct hec_step_score *score);
+
+// Fills in the bytes and the memory alone, for which nothing is simulated. False after a report.
+bool hec_estimate_memory(MlirOperation module, struct hec_step_score *score);
 
 #endif

@@ -230,10 +230,12 @@ static bool consider(struct searching *g, const struct hpl_movement *choice, int
         for (int k = 0; k < wanted; k++) known |= is_same(&compared[k].movement, &c.movement);
         if (known) continue;
         c.variant = variant_of(g, &c.movement);
+        c.sound = true; // Until a simulation refuses it.
         if (!c.variant->sound) return false;
         compared[wanted++] = c;
     }
-    hec_in_parallel(wanted, simulate_one, compared);
+    // A trial that asks for memory alone has set all choices.
+    if (!hec_module_has_memory_only(g->module)) hec_in_parallel(wanted, simulate_one, compared);
     for (int i = 0; i < wanted; i++) {
         if (compared[i].sound) add(s, &compared[i]);
     }

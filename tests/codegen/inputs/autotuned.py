@@ -49,7 +49,7 @@ assert not any("microbatch" in word for word in chosen), chosen
 assert fixed.stdout == program(*flags(SETS), "--set", "parallel.microbatch=2", *chosen)
 
 # 16 sequences at a time are too much for this device.
-small, chosen = tuned("--set", "cluster.device.memory=46MB")
+small, chosen = tuned("--set", "cluster.device.memory=46.5MB")
 assert ", 0 too large" not in small.stderr, small.stderr
 assert "parallel.microbatch=16" not in chosen, small.stderr
 

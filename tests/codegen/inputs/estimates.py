@@ -12,7 +12,7 @@ EXAMPLES = pathlib.Path(sys.argv[1])
 MODELS = ("gpt-moe-s", "gpt-moe-l", "bert-moe", "bert-moe-deep", "mixtral-8x7b", "olmoe-1b-7b", "qwen3-30b-a3b", "glm45-air", "gpt-oss-20b",
           "deepseek-v2-lite", "deepseek-v3-like", "llama4-scout", "bench-small", "bench-medium", "tiny")
 CASES = (("fssdp", "paper-a"), ("hecate", "paper-b"), ("ultraep", "h100"))
-SMALL = ("cluster.nodes=2", "cluster.devices=2", "parallel.microbatch=1", "train.tokens=auto")
+SMALL = ("cluster.nodes=2", "cluster.devices=2", "parallel.microbatch=1", "train.tokens=auto", "cluster.device.memory=100TB")
 STEP = re.compile(r"^A step takes ([^:]*): ([\d.]+ [kMG]?tokens/s)", re.M)
 TUNED = ("gpt-moe-s", "tiny")
 
