@@ -42,6 +42,13 @@ bool hec_states_on_host(MlirOperation module) {
     return hec_target_of(module)->apart && hec_setting_is(module, HEC_KEY_parallel_states, "host");
 }
 
+bool hec_masters_on_host(MlirOperation module) {
+    bool copies = false;
+    HEC_EACH_OF (param, hec_ops_in(hec_module_body(module)), HEC_OP_param)
+        copies = copies || hec_param_rounded(param);
+    return copies && hec_states_on_host(module);
+}
+
 MlirOperation hec_dense_symbol(MlirOperation module, MlirStringRef name) {
     const MlirOperation param = hec_find_symbol(module, name), none = {0};
     if (!param.ptr) return none;

@@ -22,8 +22,11 @@ MlirOperation hec_dense_symbol(MlirOperation module, MlirStringRef name);
 // They are of one layer of a parameter outside of sets, or of one chunk of a set.
 int64_t hec_kept_elements(MlirOperation module, MlirOperation symbol, int64_t elements);
 
-// Whether the optimizer's states lie in memory of the host (parallel.states), apart from the device's.
+// Whether the optimizer's states lie in memory of the host (parallel.states), beside a device with its own.
 bool hec_states_on_host(MlirOperation module);
+
+// Whether experts' parameters lie there, too: GEMMs read copies of them.
+bool hec_masters_on_host(MlirOperation module);
 
 // Bytes of one layer of a dense parameter, or of all parameters of a set.
 int64_t hec_dense_bytes(MlirOperation symbol);

@@ -81,6 +81,7 @@ bool hec_machine_of(MlirOperation module, struct hec_machine *m) {
     if (m->nodes < 1 || world % m->nodes != 0) m->nodes = 1;
     m->devices = world / m->nodes;
     m->states_on_host = hec_states_on_host(module);
+    m->masters_on_host = hec_masters_on_host(module);
     const MlirStringRef name = hec_setting_text(module, HEC_KEY_cluster_device);
     const size_t length = name.length < sizeof m->device ? name.length : sizeof m->device - 1;
     memcpy(m->device, name.length ? name.data : "cpu", name.length ? length : 3);

@@ -15,7 +15,8 @@ struct hec_machine {
     double intra_bandwidth, intra_latency;  // Bytes/s per device and direction; seconds.
     double inter_bandwidth, inter_latency;  // Bytes/s per node and direction.
     double host_bandwidth;                  // Bytes/s between a device and its host, each way.
-    bool states_on_host;                    // The optimizer's states lie behind that link.
+    bool states_on_host;                    // The optimizer's states lie behind that link,
+    bool masters_on_host;                   // and experts' parameters that GEMMs read copies of.
     bool assumed_device, assumed_links;     // Some of these rates have no setting.
     bool measured_device, measured_intra, measured_inter; // By files that the settings name.
     struct hec_device_times times;                        // Where the device was measured.

@@ -90,6 +90,20 @@ static void leave_to_host(struct hec_memory *m, enum hec_memory_item item) {
     m->model[item] = m->model_outside[item] = 0;
 }
 
+// Parameters of experts that GEMMs read copies of.
+static void leave_masters(MlirOperation module, struct hec_memory *m) {
+    struct hec_arena arena = {0};
+    const enum hec_memory_item item = HEC_MEMORY_PARAMETERS;
+    const struct hec_held_bytes read = hec_held_bytes(&arena, module, HPL_READ);
+    m->host += m->item[item] - read.all;
+    m->item[item] = read.all;
+    m->outside[item] = read.outside;
+    m->ep[item] = read.ep;
+    m->model[item] = read.model;
+    m->model_outside[item] = read.model_outside;
+    hec_arena_free(&arena);
+}
+
 bool hec_memory_of(MlirOperation module, struct hec_memory *m) {
     if (!hec_module_has_arena_bytes(module)) return false;
     *m = (struct hec_memory){
@@ -98,6 +112,7 @@ bool hec_memory_of(MlirOperation module, struct hec_memory *m) {
     };
     find_held(module, m);
     if (hec_states_on_host(module)) leave_to_host(m, HEC_MEMORY_STATES);
+    if (hec_masters_on_host(module)) leave_masters(module, m);
     m->item[HEC_MEMORY_ARENA] = hec_module_arena_bytes(module);
     m->item[HEC_MEMORY_REPLICAS] = replicas_of(module);
     find_under_way(module, m);

@@ -161,18 +161,26 @@ static int64_t first_page(int64_t page, int64_t offset, int64_t chunk) {
     return page && chunk >= page ? (offset + page - 1) / page * page : offset;
 }
 
-// Parameters of a set lie together, expert by expert: a chunk is the unit that moves between devices. Returns the end.
-static int64_t place_set(const struct hec_homes *p, const struct hec_ops *ops, MlirOperation set,
-                         int64_t offset) {
+// Lines the parameters of a set up that GEMMs read copies of, or the others, from element `at` of a chunk on. Returns
+// the end.
+static int64_t line_up(const struct hec_ops *ops, MlirOperation set, bool rounded, int64_t at) {
     const MlirStringRef name = hec_set_sym_name(set);
-    int64_t chunk = 0;
     for (int k = 0; k < ops->count; k++) {
         if (!hec_op_is(ops->op[k], HEC_OP_param) ||
-            !mlirStringRefEqual(hec_any_set(ops->op[k]), name))
+            !mlirStringRefEqual(hec_any_set(ops->op[k]), name) ||
+            hec_param_rounded(ops->op[k]) != rounded)
             continue;
-        hec_any_put_offset(ops->op[k], chunk);
-        chunk += hec_any_elements(ops->op[k]);
+        hec_any_put_offset(ops->op[k], at);
+        at += hec_any_elements(ops->op[k]);
     }
+    return at;
+}
+
+// Parameters of a set lie together, expert by expert: a chunk is the unit that moves between devices. It begins with
+// those that have no copy in bf16: of the others a replica has the copy alone. Returns the end.
+static int64_t place_set(const struct hec_homes *p, const struct hec_ops *ops, MlirOperation set,
+                         int64_t offset) {
+    int64_t chunk = line_up(ops, set, true, line_up(ops, set, false, 0));
     const int64_t page =
         hec_set_owned(set) ? p->target->page_bytes / (int64_t)sizeof(float) : 0; // Elements.
     chunk = fill_pages(page, chunk);

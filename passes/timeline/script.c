@@ -288,8 +288,8 @@ static void write_func(struct writer *w, const char *name, bool back) {
 
 // AdamW reads parameter, gradient and two moments and writes all but the gradient, and the gradient's norm is read
 // before: eight times the elements go through memory, four of these times the moments'. Over the host's link they are
-// read and written at a time.
-enum { OPTIMIZER_PASSES = 8, STATE_READS = 2, STATE_WRITES = 2 };
+// read and written at a time; so are experts' parameters beside copies.
+enum { OPTIMIZER_PASSES = 8, STATE_READS = 2 };
 
 static void find_dense(struct writer *w) {
     HEC_EACH_OF (op, hec_ops_in(hec_module_body(w->module)), HEC_OP_param) {
@@ -299,12 +299,12 @@ static void find_dense(struct writer *w) {
     }
 }
 
-double hec_optimizer_us(const struct hec_machine *machine, double bytes) {
-    if (!machine->states_on_host) return hec_loop_us(machine, OPTIMIZER_PASSES * bytes);
-    const double here =
-        hec_loop_us(machine, (OPTIMIZER_PASSES - STATE_READS - STATE_WRITES) * bytes);
-    const double there =
-        1e6 * STATE_READS * bytes / (hec_reached_of_link * machine->host_bandwidth);
+double hec_optimizer_us(const struct hec_machine *machine, double dense, double experts) {
+    const double all = OPTIMIZER_PASSES * (dense + experts);
+    if (!machine->states_on_host) return hec_loop_us(machine, all);
+    const double reads = STATE_READS * (dense + experts) + (machine->masters_on_host ? experts : 0);
+    const double here = hec_loop_us(machine, all - 2 * reads);
+    const double there = 1e6 * reads / (hec_reached_of_link * machine->host_bandwidth);
     return here > there ? here : there;
 }
 
@@ -312,12 +312,13 @@ static double optimizer_us(const struct writer *w) {
     const struct hec_costs *costs = w->costs;
     const struct hec_machine *m = &costs->machine;
     const double devices = (double)(m->nodes * m->devices);
-    double bytes = (double)w->script->dense_bytes / (w->script->states ? devices : 1);
+    const double dense = (double)w->script->dense_bytes / (w->script->states ? devices : 1);
+    double experts = 0;
     for (int i = 0; i < costs->count; i++) {
         const struct hec_set_cost *c = &costs->set[i];
-        bytes += (double)(c->layers * c->experts) / devices * (double)c->grad_bytes;
+        experts += (double)(c->layers * c->experts) / devices * (double)c->grad_bytes;
     }
-    return hec_optimizer_us(m, bytes);
+    return hec_optimizer_us(m, dense, experts);
 }
 
 static void write_end(struct writer *w) {

@@ -62,8 +62,8 @@ struct hec_script {
     int64_t bucket;      // Bytes of gradients whose sum starts at once; 0 with dense = shard: any.
 };
 
-// AdamW of parameters that take so many bytes.
-double hec_optimizer_us(const struct hec_machine *machine, double bytes);
+// AdamW of parameters that take so many bytes, outside and inside of experts.
+double hec_optimizer_us(const struct hec_machine *machine, double dense, double experts);
 
 // The module has been placed. Each loop over layers takes `layers` steps at most, 0: all. Memory is of `arena`.
 // False after a report.

@@ -150,7 +150,7 @@ static double copies_us(const struct run *r, const struct device *d) {
             bytes += (double)costs->set[i].grad_bytes *
                      r->layer[i][l].traffic[d->iteration & 1].replicas / hec_devices_of(r);
     }
-    return hec_optimizer_us(&costs->machine, bytes);
+    return hec_optimizer_us(&costs->machine, 0, bytes);
 }
 
 static void compute(struct run *r, int32_t device, const struct hec_action *a) {

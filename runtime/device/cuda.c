@@ -189,9 +189,9 @@ static void clear(struct hrt_device *device, void *at, size_t bytes) {
     check(device, "clearing memory", cudaMemsetAsync(at, 0, bytes, device->lane->stream));
 }
 
-static void *take_parts(struct hrt_device *device, size_t bytes, bool on_host) {
+static void *take_parts(struct hrt_device *device, size_t bytes) {
     struct gpu *gpu = device->own;
-    struct hrt_pages *pages = hrt_device_pages_reserve(gpu->number, on_host, bytes, gpu->pages);
+    struct hrt_pages *pages = hrt_device_pages_reserve(gpu->number, bytes, gpu->pages);
     if (!pages) return NULL;
     gpu->pages = pages;
     return hrt_device_pages_base(pages);
@@ -201,8 +201,7 @@ static void *take(struct hrt_device *device, enum hrt_memory memory, size_t byte
     const size_t room = bytes ? bytes : 1;
     void *taken = NULL;
     (void)sparse; // Memory of a GPU is there once it is taken.
-    if (memory == HRT_IN_PARTS || memory == HRT_PARTS_ON_HOST)
-        return take_parts(device, room, memory == HRT_PARTS_ON_HOST);
+    if (memory == HRT_IN_PARTS) return take_parts(device, room);
     if (memory == HRT_OF_BOTH) {
         if (cudaMallocHost(&taken, room) != cudaSuccess) return NULL;
         return memset(taken, 0, room);
@@ -250,10 +249,10 @@ static void give(struct hrt_device *device, enum hrt_memory memory, void *taken,
           memory == HRT_OF_BOTH ? cudaFreeHost(taken) : cudaFree(taken));
 }
 
-static bool touch(struct hrt_device *device, void *at, size_t bytes) {
+static bool touch(struct hrt_device *device, void *at, size_t bytes, enum hrt_home home) {
     struct gpu *gpu = device->own;
     struct hrt_pages **pages = hrt_device_pages_find(&gpu->pages, at);
-    return !pages || hrt_device_pages_touch(*pages, at, bytes, device->lane->stream);
+    return !pages || hrt_device_pages_touch(*pages, at, bytes, home, device->lane->stream);
 }
 
 // The driver takes pages away also from work that reads them.
@@ -277,22 +276,19 @@ static void write_gpu(struct hrt_device *device, void *to, const void *from, siz
         hkc_store(device->lane, to, from, (int)words);
         return;
     }
-    check(device, "writing",
-          cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, device->lane->stream));
+    check(device, "writing", hrt_device_pages_copy(to, from, bytes, device->lane->stream));
 }
 
 // In a copy to pageable memory the host waits for the stream, and could not look after others.
 static void read_gpu(struct hrt_device *device, void *to, const void *from, size_t bytes) {
     if (device->look) join(device);
-    check(device, "reading",
-          cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, device->lane->stream));
+    check(device, "reading", hrt_device_pages_copy(to, from, bytes, device->lane->stream));
     join(device);
 }
 
 // To memory that is pinned: it runs on its own.
 static void fetch_gpu(struct hrt_device *device, void *to, const void *from, size_t bytes) {
-    check(device, "fetching",
-          cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, device->lane->stream));
+    check(device, "fetching", hrt_device_pages_copy(to, from, bytes, device->lane->stream));
 }
 
 static void mark_gpu(struct hrt_device *device, int mark) {

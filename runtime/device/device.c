@@ -130,8 +130,8 @@ struct hrt_losses hrt_device_losses(struct hrt_device *device, const float *cons
     return losses;
 }
 
-bool hrt_device_touch(struct hrt_device *device, void *at, size_t bytes) {
-    return !hrt_device_is_apart(device) || device->backend->touch(device, at, bytes);
+bool hrt_device_touch(struct hrt_device *device, void *at, size_t bytes, enum hrt_home home) {
+    return !hrt_device_is_apart(device) || device->backend->touch(device, at, bytes, home);
 }
 
 // Whole pages of the host.

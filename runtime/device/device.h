@@ -25,9 +25,11 @@
 
 // HRT_OF_DEVICE: only the device may touch it. HRT_OF_BOTH: the host's, and the device reads and writes it, too;
 // slower for the device, for data that is small or read once. HRT_IN_PARTS: only the device may touch it, and only
-// parts that hrt_device_touch has made ready. HRT_PARTS_ON_HOST: the same, in memory of the host that the device
-// reads and writes.
-enum hrt_memory { HRT_OF_DEVICE, HRT_OF_BOTH, HRT_IN_PARTS, HRT_PARTS_ON_HOST };
+// parts that hrt_device_touch has made ready.
+enum hrt_memory { HRT_OF_DEVICE, HRT_OF_BOTH, HRT_IN_PARTS };
+
+// Memory that stands behind parts: the device's own, or the host's, which the device reads and writes over the bus.
+enum hrt_home { HRT_AT_DEVICE, HRT_AT_HOST };
 
 // Why the host waits for the device. The profile lists them.
 enum hrt_why {
@@ -87,10 +89,10 @@ struct hrt_device_backend {
     // enough. give: also NULL.
     void *(*take)(struct hrt_device *device, enum hrt_memory memory, size_t bytes, bool sparse);
     void (*give)(struct hrt_device *device, enum hrt_memory memory, void *taken, size_t bytes);
-    // NULL on the host. They implement hrt_device_touch and hrt_device_leave for memory that was taken HRT_IN_PARTS
-    // or HRT_PARTS_ON_HOST. Its pages have `page_bytes`.
+    // NULL on the host. They implement hrt_device_touch and hrt_device_leave for memory that was taken
+    // HRT_IN_PARTS. Its pages have `page_bytes`.
     size_t page_bytes;
-    bool (*touch)(struct hrt_device *device, void *at, size_t bytes);
+    bool (*touch)(struct hrt_device *device, void *at, size_t bytes, enum hrt_home home);
     void (*leave)(struct hrt_device *device, void *at, size_t bytes);
     // Bytes that are free, and all.
     void (*room)(struct hrt_device *device, size_t *left, size_t *all);
@@ -157,11 +159,11 @@ void hrt_device_lines_end(struct hrt_lines *lines);
 // Copies `bytes` to the device, behind the work queued before. `from` may be changed afterwards.
 void hrt_device_write(struct hrt_device *device, void *to, const void *from, size_t bytes);
 
-// Makes `bytes` of memory that was taken HRT_IN_PARTS or HRT_PARTS_ON_HOST ready for use, zeroed behind the work that
-// was asked for before.
+// Makes `bytes` of memory that was taken HRT_IN_PARTS ready for use, zeroed behind the work that was asked for before.
+// Their pages are at `home`, but for those that another touch has made.
 // On the host nothing is to be done: pages come as they are touched, and whole pages that were left are zero.
 // False: there is not enough memory, and nothing has changed.
-bool hrt_device_touch(struct hrt_device *device, void *at, size_t bytes);
+bool hrt_device_touch(struct hrt_device *device, void *at, size_t bytes, enum hrt_home home);
 
 // Gives the pages of `bytes` back, whose values are not needed any more. The bytes are those of one touch before.
 // On a device with separate memory it waits for the work that was asked for, where a page goes.

@@ -2,6 +2,7 @@
 #include "runtime/device/pages.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,14 +28,17 @@ struct driver {
 
 struct hrt_pages {
     struct driver driver;
-    CUmemAllocationProp kind;
-    CUmemAccessDesc access; // The GPU's, wherever pages are.
+    CUmemAllocationProp kind[2]; // Of each home.
+    CUmemAccessDesc access;      // The GPU's, wherever pages are.
     char *base;
     size_t pages;
     int32_t *users;                       // [pages] Touches that have not been left.
     CUmemGenericAllocationHandle *memory; // [pages] Of those with users.
     struct hrt_pages *later;
 };
+
+// Some page is the host's. One is enough for all of a process: such programs copy page by page.
+static atomic_bool has_host_pages;
 
 static bool find(const char *name, void *function) {
     enum { VERSION = 12000 };
@@ -58,7 +62,7 @@ static bool find_all(struct driver *driver) {
 static bool fits(const struct hrt_pages *pages) {
     size_t bytes = 0;
     const CUresult found = pages->driver.cuMemGetAllocationGranularity(
-        &bytes, &pages->kind, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+        &bytes, &pages->kind[HRT_AT_DEVICE], CU_MEM_ALLOC_GRANULARITY_MINIMUM);
     return found == CUDA_SUCCESS && bytes > 0 && HRT_PAGE_BYTES % bytes == 0;
 }
 
@@ -81,21 +85,19 @@ static int host_node(int gpu) {
     return found == cudaSuccess && node >= 0 ? node : 0;
 }
 
-struct hrt_pages *hrt_device_pages_reserve(int gpu, bool on_host, size_t bytes,
-                                           struct hrt_pages *later) {
+struct hrt_pages *hrt_device_pages_reserve(int gpu, size_t bytes, struct hrt_pages *later) {
     struct hrt_pages *pages = calloc(1, sizeof *pages);
     if (!pages) return NULL;
     pages->later = later;
     pages->pages = bytes / HRT_PAGE_BYTES + 1;
-    pages->kind.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     pages->access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     pages->access.location.id = gpu;
     pages->access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    pages->kind.location = pages->access.location;
-    if (on_host) {
-        pages->kind.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
-        pages->kind.location.id = host_node(gpu);
-    }
+    pages->kind[HRT_AT_DEVICE] = (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                                       .location = pages->access.location};
+    pages->kind[HRT_AT_HOST] = (CUmemAllocationProp){
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {.type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = host_node(gpu)}};
     if (reserve(pages)) return pages;
     free(pages->users);
     free(pages->memory);
@@ -143,10 +145,11 @@ static size_t page_of(const struct hrt_pages *pages, const void *at) {
     return page;
 }
 
-static bool add(struct hrt_pages *pages, size_t page) {
+static bool add(struct hrt_pages *pages, size_t page, enum hrt_home home) {
     const struct driver *driver = &pages->driver;
     CUmemGenericAllocationHandle *memory = &pages->memory[page];
-    if (driver->cuMemCreate(memory, HRT_PAGE_BYTES, &pages->kind, 0) != CUDA_SUCCESS) return false;
+    if (driver->cuMemCreate(memory, HRT_PAGE_BYTES, &pages->kind[home], 0) != CUDA_SUCCESS)
+        return false;
     if (driver->cuMemMap(address_of(pages, page), HRT_PAGE_BYTES, 0, *memory, 0) != CUDA_SUCCESS) {
         driver->cuMemRelease(*memory);
         return false;
@@ -165,12 +168,30 @@ static void leave(struct hrt_pages *pages, size_t first, size_t end) {
     }
 }
 
-bool hrt_device_pages_touch(struct hrt_pages *pages, void *at, size_t bytes, cudaStream_t stream) {
+// The part of `bytes` from `at` that lies in one page.
+static size_t in_page(const void *at, size_t bytes) {
+    const size_t left = HRT_PAGE_BYTES - (uintptr_t)at % HRT_PAGE_BYTES;
+    return left < bytes ? left : bytes;
+}
+
+static bool zero(char *from, const char *to, cudaStream_t stream) {
+    bool zeroed = true;
+    for (size_t bytes; zeroed && from < to; from += bytes) {
+        bytes = (size_t)(to - from);
+        if (has_host_pages) bytes = in_page(from, bytes);
+        zeroed = cudaMemsetAsync(from, 0, bytes, stream) == cudaSuccess;
+    }
+    return zeroed;
+}
+
+bool hrt_device_pages_touch(struct hrt_pages *pages, void *at, size_t bytes, enum hrt_home home,
+                            cudaStream_t stream) {
     if (bytes == 0) return true;
+    if (home == HRT_AT_HOST) has_host_pages = true;
     char *from = at, *to = from + bytes;
     const size_t first = page_of(pages, from), last = page_of(pages, to - 1);
     for (size_t i = first; i <= last; i++) {
-        if (pages->users[i] == 0 && !add(pages, i)) {
+        if (pages->users[i] == 0 && !add(pages, i, home)) {
             leave(pages, first, i);
             return false;
         }
@@ -178,7 +199,18 @@ bool hrt_device_pages_touch(struct hrt_pages *pages, void *at, size_t bytes, cud
         if (i == first) from = pages->base + first * HRT_PAGE_BYTES;
         if (i == last) to = pages->base + (last + 1) * HRT_PAGE_BYTES;
     }
-    return cudaMemsetAsync(from, 0, (size_t)(to - from), stream) == cudaSuccess;
+    return zero(from, to, stream);
+}
+
+cudaError_t hrt_device_pages_copy(void *to, const void *from, size_t bytes, cudaStream_t stream) {
+    cudaError_t status = cudaSuccess;
+    for (size_t at = 0, part; status == cudaSuccess && at < bytes; at += part) {
+        part = bytes - at;
+        if (has_host_pages) part = in_page((const char *)from + at, in_page((char *)to + at, part));
+        status = cudaMemcpyAsync((char *)to + at, (const char *)from + at, part, cudaMemcpyDefault,
+                                 stream);
+    }
+    return status;
 }
 
 void hrt_device_pages_leave(struct hrt_pages *pages, void *at, size_t bytes) {

@@ -9,6 +9,7 @@
 
 #include "runtime/experts/moves.h"
 #include "runtime/experts/paths.h"
+#include "runtime/params/chunks.h"
 #include "runtime/params/snapshot.h"
 
 // ---- new owners
@@ -75,25 +76,15 @@ struct way {
     struct hrt_step step[STEPS_UNDER_WAY];
 };
 
-// Where a chunk lies in a buffer of this rank's; NULL: there is no such buffer, or no chunks in it.
-static char *chunk_in(const struct way *way, enum hpl_buffer buffer, int64_t chunk, size_t *bytes) {
-    const struct hrt_state *state = way->fssdp->state;
-    const struct hrt_set *set = way->fssdp->set[way->set].set;
-    const struct hpl_held *held = &state->placement->held;
-    const int64_t element = hpl_held_element(held, buffer);
-    char *base = buffer == HPL_COPIES ? state->rounded : state->values[buffer];
-    *bytes = (size_t)(set->chunk_elements * element);
-    if (!base || !hpl_held_has_set(held, way->set, buffer)) return NULL;
-    return base + (set->offset + chunk * set->chunk_elements) * element;
-}
-
 static void list_chunk(const struct way *way, struct hrt_steps *steps, int64_t chunk) {
     const int32_t from = way->paths.owner[chunk], to = way->paths.next[chunk];
     const int rank = way->fssdp->comm->rank;
     if (from != rank && to != rank) return;
     for (enum hpl_buffer i = 0; i < HPL_BUFFERS; i++) {
         size_t bytes;
-        char *data = i == HPL_GRADIENTS ? NULL : chunk_in(way, i, chunk, &bytes);
+        char *data = i == HPL_GRADIENTS
+                         ? NULL
+                         : hrt_params_chunk_at(way->fssdp->state, i, way->set, chunk, &bytes);
         if (!data) continue;
         if (from == rank)
             hrt_net_steps_send(steps, to, data, bytes, -1);
@@ -106,9 +97,7 @@ static void list_chunk(const struct way *way, struct hrt_steps *steps, int64_t c
 static void touch_chunk(const struct way *way, int64_t chunk) {
     const struct hrt_fssdp *fssdp = way->fssdp;
     for (enum hpl_buffer i = 0; i < HPL_BUFFERS; i++) {
-        size_t bytes;
-        char *data = chunk_in(way, i, chunk, &bytes);
-        if (!data || hrt_device_touch(&fssdp->state->device, data, bytes)) continue;
+        if (hrt_params_chunk_touch(fssdp->state, i, way->set, chunk)) continue;
         fprintf(stderr, "%s: error: not enough memory on %s for an expert's new owner\n",
                 program_invocation_short_name, fssdp->state->device.name);
         hrt_net_comm_abort(fssdp->comm, HRT_EXIT_FAILED);
@@ -117,18 +106,14 @@ static void touch_chunk(const struct way *way, int64_t chunk) {
 
 static void leave_chunk(const struct way *way, int64_t chunk) {
     for (enum hpl_buffer i = 0; i < HPL_BUFFERS; i++) {
-        size_t bytes;
-        char *data = chunk_in(way, i, chunk, &bytes);
-        if (data && i != HPL_GRADIENTS) hrt_device_leave(&way->fssdp->state->device, data, bytes);
+        if (i != HPL_GRADIENTS) hrt_params_chunk_leave(way->fssdp->state, i, way->set, chunk);
     }
 }
 
 static void leave_gradients(const struct way *way) {
     for (int64_t i = 0; i < way->count; i++) {
-        size_t bytes;
-        char *data = chunk_in(way, HPL_GRADIENTS, way->order[i], &bytes);
-        if (data && way->paths.owner[way->order[i]] == way->fssdp->comm->rank)
-            hrt_device_leave(&way->fssdp->state->device, data, bytes);
+        if (way->paths.owner[way->order[i]] == way->fssdp->comm->rank)
+            hrt_params_chunk_leave(way->fssdp->state, HPL_GRADIENTS, way->set, way->order[i]);
     }
 }
 

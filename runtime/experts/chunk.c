@@ -39,5 +39,5 @@ char *hrt_experts_chunk(const struct hrt_fssdp *fssdp, int set, int64_t layer, i
                         : fssdp->movement->rematerialize ? 0
                                                          : layer;
     const int64_t slot = own * moving->slots.replicas + moving->layer[layer].slot[expert];
-    return moving->pool[kind] + (size_t)slot * moving->stride[kind];
+    return moving->pool[kind] ? moving->pool[kind] + (size_t)slot * moving->stride[kind] : NULL;
 }

@@ -12,7 +12,7 @@
 
 // ---- sizes
 
-// Elements of a chunk that GEMMs read as they are, without a rounded copy.
+// Elements of a chunk that GEMMs read as they are, without a rounded copy. The chunk begins with them.
 static int64_t plain_elements(const struct hrt_program *program, int set) {
     int64_t elements = 0;
     for (int i = 0; i < program->params; i++) {
@@ -91,8 +91,10 @@ static void cut(struct hrt_piece *piece, int count, enum hrt_chunk_kind kind, si
 static bool reserve(const struct hrt_fssdp *fssdp, struct hrt_moving_set *set,
                     enum hrt_chunk_kind kind, int64_t layers) {
     struct hrt_device *device = &fssdp->state->device;
-    const int64_t bytes =
-        set->set->chunk_elements * hrt_experts_chunk_element(fssdp->program, kind);
+    const bool plain = kind == HRT_CHUNK_PARAMS && set->set->chunk_rounded;
+    const int64_t elements =
+        plain ? plain_elements(fssdp->program, (int)(set - fssdp->set)) : set->set->chunk_elements;
+    const int64_t bytes = elements * hrt_experts_chunk_element(fssdp->program, kind);
     set->stride[kind] = ((size_t)bytes + 63) / 64 * 64;
     set->pool_bytes[kind] = (size_t)(set->slots.replicas * layers) * set->stride[kind];
     if (set->pool_bytes[kind] == 0) return true;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "kernels/launchers.h"
+#include "runtime/device/pages.h"
 #include "runtime/net/backend.h"
 #include "runtime/net/ipc.h"
 
@@ -71,7 +72,7 @@ static void send_piece(const struct hrt_ipc *ipc, cudaStream_t stream, struct hr
                     ipc->wait(stream, taken_of(end), (uint32_t)(number - HRT_IPC_PLACES + 1),
                               CU_STREAM_WAIT_VALUE_GEQ)); // Modulo 2^32, as the counts are.
     hrt_ipc_check(ipc->comm, "a send",
-                  cudaMemcpyAsync(place_of(ipc, end), from, bytes, cudaMemcpyDefault, stream));
+                  hrt_device_pages_copy(place_of(ipc, end), from, bytes, stream));
     check_value(ipc, "the token of a send",
                 ipc->write(stream, ready_of(end, number), hrt_ipc_token(number, bytes, last),
                            CU_STREAM_WRITE_VALUE_DEFAULT));
@@ -86,7 +87,7 @@ static void receive_piece(struct hrt_ipc *ipc, cudaStream_t stream, struct hrt_i
     check_value(ipc, "a wait of a receive",
                 ipc->wait(stream, ready_of(end, number), token, CU_STREAM_WAIT_VALUE_EQ));
     hrt_ipc_check(ipc->comm, "a receive",
-                  cudaMemcpyAsync(to, place_of(ipc, end), bytes, cudaMemcpyDefault, stream));
+                  hrt_device_pages_copy(to, place_of(ipc, end), bytes, stream));
     check_value(
         ipc, "the count of a receive",
         ipc->write(stream, taken_of(end), (uint32_t)number + 1, CU_STREAM_WRITE_VALUE_DEFAULT));
@@ -116,9 +117,8 @@ static void move(struct hrt_ipc *ipc, struct hrt_ipc_lane *lane, const struct hr
 
 static void run(const struct hrt_ipc *ipc, struct hkc_lane *work, const struct hrt_step *step) {
     if (step->kind == HRT_COPY) {
-        hrt_ipc_check(
-            ipc->comm, "a copy",
-            cudaMemcpyAsync(step->to, step->from, step->bytes, cudaMemcpyDefault, work->stream));
+        hrt_ipc_check(ipc->comm, "a copy",
+                      hrt_device_pages_copy(step->to, step->from, step->bytes, work->stream));
         return;
     }
     assert(step->kind == HRT_ADD && step->type == HRT_FLOAT);

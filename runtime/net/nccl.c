@@ -30,6 +30,7 @@
 #include "kernels/launchers.h"
 #include "runtime/base/error.h"
 #include "runtime/device/device.h"
+#include "runtime/device/pages.h"
 #include "runtime/net/backend.h"
 #include "runtime/net/launch.h"
 #include "runtime/net/transport.h"
@@ -328,9 +329,8 @@ static void run(void *context, const struct hrt_step *step) {
     const struct asked *asked = context;
     struct hkc_lane *work = &asked->lane->work;
     if (step->kind == HRT_COPY) {
-        check_cuda(
-            asked->comm, "a copy",
-            cudaMemcpyAsync(step->to, step->from, step->bytes, cudaMemcpyDefault, work->stream));
+        check_cuda(asked->comm, "a copy",
+                   hrt_device_pages_copy(step->to, step->from, step->bytes, work->stream));
         return;
     }
     assert(step->kind == HRT_ADD && step->type == HRT_FLOAT);

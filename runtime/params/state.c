@@ -23,11 +23,6 @@ bool hrt_params_state_reserve(struct hrt_state *state, enum hrt_memory memory, v
     if (*buffer) return true;
     char size[32];
     hrt_format_bytes(size, sizeof size, (double)bytes);
-    if (memory == HRT_PARTS_ON_HOST)
-        return hrt_fail(error,
-                        "%s cannot reserve addresses for memory of its host: %s need %s "
-                        "(parallel.states = host takes a driver of CUDA 12.2 or later)",
-                        device->name, what, size);
     return hrt_fail(error, "not enough memory%s%s: %s need %s",
                     memory != HRT_OF_BOTH && hrt_device_is_apart(device) ? " on " : "",
                     memory != HRT_OF_BOTH && hrt_device_is_apart(device) ? device->name : "", what,

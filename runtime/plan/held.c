@@ -9,6 +9,7 @@ int64_t hpl_part(int64_t elements, int64_t ranks) {
 
 static bool has(const struct hpl_held_param *param, enum hpl_buffer buffer) {
     if (buffer == HPL_PARAMETERS) return true;
+    if (buffer == HPL_READ) return param->set < 0 || !param->copied;
     return buffer == HPL_COPIES ? param->copied : param->trained;
 }
 
@@ -31,6 +32,7 @@ static bool owns(const struct hpl_held_set *set, int32_t rank, int64_t chunk) {
 static bool next_params(const struct hpl_held *held, enum hpl_buffer buffer,
                         struct hpl_extent *extent) {
     extent->count = 0;
+    extent->of = -1;
     for (; extent->next < held->params; extent->next++) {
         const struct hpl_held_param *param = &held->param[extent->next];
         if (param->set >= 0 || !has(param, buffer)) continue;
@@ -48,6 +50,7 @@ static bool next_chunk(const struct hpl_held *held, int32_t rank, enum hpl_buffe
         if (!hpl_held_has_set(held, extent->set, buffer)) continue;
         if (!set->owner && extent->chunk == 0) {
             extent->chunk = set->chunks;
+            extent->of = extent->set;
             extent->offset = set->offset;
             extent->count = set->chunks * set->chunk_elements;
             return true;
@@ -55,6 +58,7 @@ static bool next_chunk(const struct hpl_held *held, int32_t rank, enum hpl_buffe
         while (extent->chunk < set->chunks) {
             const int64_t chunk = extent->chunk++;
             if (!owns(set, rank, chunk)) continue;
+            extent->of = extent->set;
             extent->offset = set->offset + chunk * set->chunk_elements;
             extent->count = set->chunk_elements;
             return true;
@@ -63,8 +67,28 @@ static bool next_chunk(const struct hpl_held *held, int32_t rank, enum hpl_buffe
     return false;
 }
 
+// Parameters of owned chunks one by one.
+static bool next_read(const struct hpl_held *held, int32_t rank, struct hpl_extent *extent) {
+    for (; extent->set < held->sets; extent->set++, extent->chunk = 0) {
+        const struct hpl_held_set *set = &held->set[extent->set];
+        for (; extent->chunk < set->chunks; extent->chunk++, extent->param = 0) {
+            while (owns(set, rank, extent->chunk) && extent->param < held->params) {
+                const struct hpl_held_param *param = &held->param[extent->param++];
+                if (param->set != extent->set || !has(param, HPL_READ)) continue;
+                extent->of = extent->set;
+                extent->offset = set->offset + extent->chunk * set->chunk_elements + param->offset;
+                extent->count = param->elements;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 bool hpl_held_next(const struct hpl_held *held, int32_t rank, enum hpl_buffer buffer,
                    struct hpl_extent *extent) {
+    if (buffer == HPL_READ)
+        return next_params(held, buffer, extent) || next_read(held, rank, extent);
     return next_params(held, buffer, extent) || next_chunk(held, rank, buffer, extent);
 }
 
@@ -149,12 +173,23 @@ static int64_t pages_between(int64_t from, int64_t bytes, int64_t page) {
     return (from + bytes - 1) / page - from / page + 1;
 }
 
+// Pages of one chunk's parameters that are read as they are, which it begins with.
+static int64_t pages_read(const struct hpl_held *held, int32_t set, int64_t begin, int64_t page) {
+    const int64_t bytes = chunk_elements(held, set, HPL_READ) * held->element;
+    return bytes ? pages_between(begin, bytes, page) : 0;
+}
+
 // The most pages that one chunk of a set touches.
-static int64_t pages_of_chunk(const struct hpl_held_set *set, int64_t element, int64_t page) {
-    const int64_t bytes = set->chunk_elements * element;
+static int64_t pages_of_chunk(const struct hpl_held *held, int32_t number, enum hpl_buffer buffer,
+                              int64_t page) {
+    const struct hpl_held_set *set = &held->set[number];
+    const int64_t element = hpl_held_element(held, buffer), bytes = set->chunk_elements * element;
     int64_t most = 0;
     for (int64_t i = 0; i < set->chunks; i++) {
-        const int64_t pages = pages_between(set->offset * element + i * bytes, bytes, page);
+        const int64_t begin = set->offset * element + i * bytes;
+        const int64_t all = pages_between(begin, bytes, page);
+        const int64_t read = buffer == HPL_READ ? pages_read(held, number, begin, page) : all;
+        const int64_t pages = read < all ? read : all;
         if (pages > most) most = pages;
     }
     return most;
@@ -167,7 +202,7 @@ static int64_t pages_of_chunks(const struct hpl_held *held, enum hpl_buffer buff
     for (int32_t i = 0; i < held->sets; i++) {
         const struct hpl_held_set *set = &held->set[i];
         if (!set->owner || !hpl_held_has_set(held, i, buffer)) continue;
-        const int64_t each = pages_of_chunk(set, element, page);
+        const int64_t each = pages_of_chunk(held, i, buffer, page);
         const int64_t own = most_owned(held, set) * each;
         const int64_t all =
             pages_between(set->offset * element, set->chunks * set->chunk_elements * element, page);
@@ -180,7 +215,8 @@ static int64_t pages_of_chunks(const struct hpl_held *held, enum hpl_buffer buff
 int64_t hpl_held_page_bytes(const struct hpl_held *held, enum hpl_buffer buffer, int64_t page,
                             bool *taken) {
     int64_t most = 0;
-    if (!hpl_held_in_parts(held)) return held->all_elements * hpl_held_element(held, buffer);
+    if (buffer != HPL_READ && !hpl_held_in_parts(held))
+        return held->all_elements * hpl_held_element(held, buffer);
     for (int32_t rank = 0; !held->moves && rank < held->ranks; rank++) {
         const int64_t pages = pages_of_rank(held, rank, buffer, page, taken);
         if (pages > most) most = pages;

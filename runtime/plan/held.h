@@ -12,14 +12,17 @@
 extern "C" {
 #endif
 
-// In the order of the runtime's enum hrt_values; then the copies in bf16. The optimizer has two states.
+// In the order of the runtime's enum hrt_values; then the copies in bf16. The optimizer has two states. HPL_READ is no
+// buffer of its own: it is the part of the parameters that is read as it is. Of an expert's parameters with copies only
+// the optimizer reads others.
 enum hpl_buffer {
     HPL_PARAMETERS,
     HPL_GRADIENTS,
     HPL_STATE,
     HPL_OTHER_STATE,
     HPL_COPIES,
-    HPL_BUFFERS
+    HPL_BUFFERS,
+    HPL_READ = HPL_BUFFERS
 };
 
 struct hpl_held_param {
@@ -51,7 +54,8 @@ struct hpl_held {
 struct hpl_extent {
     int64_t offset, count; // Elements.
     int64_t chunk;         // The walk is here.
-    int32_t next, set;
+    int32_t next, set, param;
+    int32_t of; // The set of it; -1: of none.
 };
 
 // Elements of each rank's part of a tensor that ranks share, at most. Rank r's part is [r p, (r + 1) p), as far as the

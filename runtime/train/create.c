@@ -5,6 +5,7 @@
 #include "runtime/experts/experts.h"
 #include "runtime/experts/fssdp_run.h"
 #include "runtime/net/transport.h"
+#include "runtime/params/chunks.h"
 #include "runtime/params/rounded.h"
 #include "runtime/train/dense.h"
 #include "runtime/train/devices.h"
@@ -20,26 +21,47 @@ static void *buffer_of(const struct hrt_state *state, enum hpl_buffer buffer) {
 }
 
 static bool is_on_host(const struct hrt_state *state, enum hpl_buffer buffer) {
-    return state->program->host_states && (buffer == HPL_STATE || buffer == HPL_OTHER_STATE);
+    return hrt_params_home(state->program, buffer) == HRT_AT_HOST;
 }
+
+// Memory behind a part of a buffer: outside of experts, parameters are at the device.
+static bool touch_part(struct hrt_state *state, enum hpl_buffer buffer,
+                       const struct hpl_extent *extent) {
+    const struct hpl_held *held = &state->placement->held;
+    const int64_t element = hpl_held_element(held, buffer);
+    char *at = (char *)buffer_of(state, buffer) + extent->offset * element;
+    const enum hrt_home home =
+        buffer == HPL_PARAMETERS ? HRT_AT_DEVICE : hrt_params_home(state->program, buffer);
+    if (extent->of < 0)
+        return hrt_device_touch(&state->device, at, (size_t)(extent->count * element), home);
+    const struct hpl_held_set *set = &held->set[extent->of];
+    const int64_t first = (extent->offset - set->offset) / set->chunk_elements;
+    const int64_t chunks = extent->count / set->chunk_elements;
+    bool touched = true;
+    for (int64_t i = 0; touched && i < chunks; i++)
+        touched = hrt_params_chunk_touch(state, buffer, extent->of, first + i);
+    return touched;
+}
+
+static const char HOST_NEEDS[] =
+    " (parallel.states = host takes a driver of CUDA 12.2 or later, too)";
 
 // Puts memory behind the parts of a buffer that this rank uses.
 static bool touch(struct hrt_state *state, enum hpl_buffer buffer, const char *what,
                   struct hrt_error *error) {
-    struct hrt_device *device = &state->device;
     const int64_t element = hpl_held_element(&state->placement->held, buffer);
-    char *base = buffer_of(state, buffer), size[32];
+    char size[32];
     struct hpl_extent extent = {0};
     int64_t bytes = 0;
     while (hpl_held_next(&state->placement->held, state->placement->rank, buffer, &extent)) {
-        if (hrt_device_touch(device, base + extent.offset * element,
-                             (size_t)(extent.count * element))) {
+        if (touch_part(state, buffer, &extent)) {
             bytes += extent.count * element;
             continue;
         }
         hrt_format_bytes(size, sizeof size, (double)bytes);
-        return hrt_fail(error, "not enough memory on %s: %s need more than %s",
-                        is_on_host(state, buffer) ? "the host" : device->name, what, size);
+        return hrt_fail(error, "not enough memory on %s: %s need more than %s%s",
+                        is_on_host(state, buffer) ? "the host" : state->device.name, what, size,
+                        is_on_host(state, buffer) ? HOST_NEEDS : "");
     }
     return true;
 }
@@ -68,7 +90,8 @@ static bool reserve_all(struct hrt_state *state, enum hrt_training training,
     const bool own = program->owned, part = own || program->dense == HRT_DENSE_STATES;
     const enum hrt_memory placed =
         hpl_held_in_parts(&state->placement->held) ? HRT_IN_PARTS : HRT_OF_DEVICE;
-    const enum hrt_memory states = program->host_states ? HRT_PARTS_ON_HOST : placed;
+    const enum hrt_memory states = program->host_states ? HRT_IN_PARTS : placed;
+    const enum hrt_memory masters = program->bind_rounded ? states : placed;
     void *ids = NULL, *targets = NULL, *sums = NULL, *clipped = NULL;
     const struct {
         enum hrt_memory memory;
@@ -78,7 +101,7 @@ static bool reserve_all(struct hrt_state *state, enum hrt_training training,
         const char *what;
     } all[] = {
         {HRT_OF_BOTH, &state->model, program->model_bytes, false, true, "the model's tables"},
-        {placed, &state->values[HRT_PARAMETERS], params, own, true, "parameters"},
+        {masters, &state->values[HRT_PARAMETERS], params, own, true, "parameters"},
         {placed, &state->values[HRT_GRADIENTS], params, own, true, "gradients"},
         {HRT_OF_DEVICE, &state->arena, program->arena_bytes, false, true, "the arena's values"},
         {HRT_OF_BOTH, &ids, batch, false, true, "token ids"},

@@ -9,6 +9,7 @@
 #include "runtime/device/device.h"
 #include "runtime/experts/fssdp_run.h"
 #include "runtime/net/transport.h"
+#include "runtime/params/chunks.h"
 #include "runtime/params/placement.h"
 #include "runtime/params/rounded.h"
 #include "runtime/params/tensor.h"
@@ -28,6 +29,7 @@ size_t hrt_train_memory_sums_bytes(const struct hrt_program *program) {
 // Bytes of parameters and of what has their layout.
 struct places {
     size_t params, gradients, rounded, states;
+    size_t read; // Of the parameters those that are read as they are.
 };
 
 static size_t bytes_of(const struct hpl_held *held, enum hpl_buffer buffer, int64_t page,
@@ -40,7 +42,7 @@ static size_t bytes_of(const struct hpl_held *held, enum hpl_buffer buffer, int6
 static struct places places_of(const struct hrt_program *program, bool apart) {
     const size_t all = hrt_params_state_bytes(program);
     const int64_t page = apart ? (int64_t)program->device->page_bytes : 0;
-    struct places places = {all, all, hrt_params_rounded_bytes(program), all};
+    struct places places = {all, all, hrt_params_rounded_bytes(program), all, all};
     struct hrt_placement placement;
     struct hrt_error error;
     if (!hrt_params_placement_create(&placement, program, 0, &error)) return places;
@@ -50,7 +52,7 @@ static struct places places_of(const struct hrt_program *program, bool apart) {
         places = (struct places){
             bytes_of(held, HPL_PARAMETERS, page, taken), bytes_of(held, HPL_GRADIENTS, page, taken),
             program->bind_rounded ? bytes_of(held, HPL_COPIES, page, taken) : 0,
-            bytes_of(held, HPL_STATE, page, taken)};
+            bytes_of(held, HPL_STATE, page, taken), bytes_of(held, HPL_READ, page, taken)};
     free(taken);
     hrt_params_placement_destroy(&placement);
     return places;
@@ -63,11 +65,14 @@ int hrt_train_memory_list(const struct hrt_program *program, enum hrt_training t
     const enum hrt_memory_place place = apart ? HRT_ON_DEVICE : HRT_ON_HOST;
     const struct places places = places_of(program, apart);
     const struct hrt_experts_bytes rows = hrt_train_ranks_moving_bytes(program);
+    const bool leave = hrt_params_home(program, HPL_PARAMETERS) == HRT_AT_HOST;
+    const size_t masters = leave ? places.params - places.read : 0;
     const size_t messages = program->executor ? program->executor->bytes((int)program->world) : 0;
     const size_t shared = program->model_bytes + 2 * hrt_params_state_ids_bytes(program) +
                           hrt_train_memory_sums_bytes(program) + rows.both;
     const struct hrt_memory_line all[] = {
-        {"parameters", place, false, (double)places.params},
+        {"parameters", place, false, (double)(places.params - masters)},
+        {"parameters beside copies", HRT_PINNED, false, (double)masters},
         {"bf16 copies", place, false, (double)places.rounded},
         {"gradients", place, false, (double)places.gradients},
         {training == HRT_BY_MUON ? "states" : "AdamW states",

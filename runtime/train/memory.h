@@ -15,7 +15,7 @@ size_t hrt_train_memory_sums_bytes(const struct hrt_program *program);
 // The place of memory. A program whose device has no separate memory has all of it on the host.
 enum hrt_memory_place { HRT_ON_HOST, HRT_ON_DEVICE, HRT_PINNED };
 
-enum { HRT_MEMORY_LINES = 14 };
+enum { HRT_MEMORY_LINES = 15 };
 
 struct hrt_memory_line {
     const char *what;

@@ -157,8 +157,8 @@ static void pages_come_and_go_with_their_users(void **state) {
         char *at = device.backend->take(&device, HRT_IN_PARTS, 100 * (size_t)MIB, true), one = 1;
         assert_non_null(at);
         if (counts) assert_int_equal(mib_left(&device), left);
-        assert_true(hrt_device_touch(&device, at + MIB, 2 * MIB));     // Pages 0 and 1.
-        assert_true(hrt_device_touch(&device, at + 3 * MIB, 2 * MIB)); // 1 and 2.
+        assert_true(hrt_device_touch(&device, at + MIB, 2 * MIB, HRT_AT_DEVICE)); // Pages 0 and 1.
+        assert_true(hrt_device_touch(&device, at + 3 * MIB, 2 * MIB, HRT_AT_DEVICE)); // 1 and 2.
         if (counts) assert_int_equal(mib_left(&device), left - 6);
         assert_int_equal(byte_at(&device, at + MIB), 0);
         assert_int_equal(byte_at(&device, at + 5 * MIB - 1), 0);
@@ -167,14 +167,14 @@ static void pages_come_and_go_with_their_users(void **state) {
         hrt_device_leave(&device, at + MIB, 2 * MIB);
         if (counts) assert_int_equal(mib_left(&device), left - 4);
         assert_int_equal(byte_at(&device, at + 3 * MIB), 1);
-        assert_true(
-            hrt_device_touch(&device, at + MIB, 2 * MIB)); // Zeroed, but for what is another's.
+        assert_true(hrt_device_touch(&device, at + MIB, 2 * MIB,
+                                     HRT_AT_DEVICE)); // Zeroed, but for what is another's.
         if (counts) assert_int_equal(byte_at(&device, at + 3 * MIB - 1), 0);
         assert_int_equal(byte_at(&device, at + 3 * MIB), 1);
         hrt_device_leave(&device, at + 3 * MIB, 2 * MIB);
         hrt_device_leave(&device, at + MIB, 2 * MIB);
         if (counts) assert_int_equal(mib_left(&device), left);
-        assert_true(hrt_device_touch(&device, at, 100 * (size_t)MIB));
+        assert_true(hrt_device_touch(&device, at, 100 * (size_t)MIB, HRT_AT_DEVICE));
         device.backend->give(&device, HRT_IN_PARTS, at, 100 * (size_t)MIB); // With what stands.
         if (counts) assert_int_equal(mib_left(&device), left);
         hrt_device_close(&device);
@@ -188,16 +188,44 @@ static void pages_of_the_host_are_none_of_the_device(void **state) {
     for (int b = 0; b < BACKENDS; b++) {
         struct hrt_device device = opened(b);
         const int64_t left = mib_left(&device);
-        char *at = device.backend->take(&device, HRT_PARTS_ON_HOST, 100 * (size_t)MIB, true);
+        char *at = device.backend->take(&device, HRT_IN_PARTS, 100 * (size_t)MIB, true);
         char one = 1;
         assert_non_null(at);
-        assert_true(hrt_device_touch(&device, at + MIB, 4 * MIB));
+        assert_true(hrt_device_touch(&device, at + MIB, 4 * MIB, HRT_AT_HOST));
         assert_int_equal(byte_at(&device, at + 5 * MIB - 1), 0);
         hrt_device_write(&device, at + 2 * MIB, &one, 1);
         assert_int_equal(byte_at(&device, at + 2 * MIB), 1);
         if (device.backend->page_bytes) assert_int_equal(mib_left(&device), left);
         hrt_device_leave(&device, at + MIB, 4 * MIB);
-        device.backend->give(&device, HRT_PARTS_ON_HOST, at, 100 * (size_t)MIB);
+        device.backend->give(&device, HRT_IN_PARTS, at, 100 * (size_t)MIB);
+        hrt_device_close(&device);
+    }
+    assert_int_equal(test_apart_blocks(), 0);
+}
+
+// A copy of bytes in both is cut between them, as the emulator demands. A page stays where its first touch has put it.
+static void pages_of_both_homes_stand_side_by_side(void **state) {
+    (void)state;
+    for (int b = 0; b < BACKENDS; b++) {
+        struct hrt_device device = opened(b);
+        const int64_t left = mib_left(&device);
+        const size_t bytes = 8 * (size_t)MIB;
+        char *at = device.backend->take(&device, HRT_IN_PARTS, bytes, true);
+        char *values = malloc(bytes), *read = malloc(bytes);
+        assert_true(at && values && read);
+        for (size_t i = 0; i < bytes; i++) values[i] = (char)(i % 251);
+        assert_true(hrt_device_touch(&device, at + 3 * MIB, MIB / 2, HRT_AT_DEVICE)); // Page 1.
+        assert_true(hrt_device_touch(&device, at, bytes, HRT_AT_HOST));
+        hrt_device_leave(&device, at + 3 * MIB, MIB / 2);
+        if (device.backend->page_bytes) assert_int_equal(mib_left(&device), left - 2);
+        hrt_device_write(&device, at, values, bytes);
+        hrt_device_read(&device, read, at, bytes, HRT_WHY_VALUES);
+        assert_memory_equal(values, read, bytes);
+        hrt_device_leave(&device, at, bytes);
+        if (device.backend->page_bytes) assert_int_equal(mib_left(&device), left);
+        device.backend->give(&device, HRT_IN_PARTS, at, bytes);
+        free(values);
+        free(read);
         hrt_device_close(&device);
     }
     assert_int_equal(test_apart_blocks(), 0);
@@ -212,8 +240,8 @@ static void pages_that_are_too_many_leave_all_as_it_was(void **state) {
         if (device.backend->page_bytes) {
             char *at = device.backend->take(&device, HRT_IN_PARTS, all, true);
             assert_non_null(at);
-            assert_true(hrt_device_touch(&device, at, MIB));
-            assert_false(hrt_device_touch(&device, at, all));
+            assert_true(hrt_device_touch(&device, at, MIB, HRT_AT_DEVICE));
+            assert_false(hrt_device_touch(&device, at, all, HRT_AT_DEVICE));
             assert_int_equal(mib_left(&device), left - 2);
             hrt_device_leave(&device, at, MIB);
             assert_int_equal(mib_left(&device), left);
@@ -437,6 +465,7 @@ int main(void) {
         cmocka_unit_test(memory_that_is_not_there_is_refused),
         cmocka_unit_test(pages_come_and_go_with_their_users),
         cmocka_unit_test(pages_of_the_host_are_none_of_the_device),
+        cmocka_unit_test(pages_of_both_homes_stand_side_by_side),
         cmocka_unit_test(pages_that_are_too_many_leave_all_as_it_was),
         cmocka_unit_test(a_step_is_the_same_wherever_memory_is),
         cmocka_unit_test(a_step_that_is_not_finite_is_skipped),

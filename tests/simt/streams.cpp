@@ -166,6 +166,12 @@ static void check_end(const void *at, size_t bytes, bool of_device, const char *
     if (!of_device && place == ON_DEVICE) fail("%s: %p is on the device", what, at);
 }
 
+// No copy is promised to know pages of the device from those of the host.
+static void check_home(const void *at, size_t bytes, const char *what) {
+    if (virtual_mixes(at, bytes))
+        fail("%s: %zu bytes at %p are partly of the device, partly of the host", what, bytes, at);
+}
+
 // SIMT_UNORDERED=A:B plants a fault: stream A does not wait for events of stream B.
 static bool is_waited_for(int waiting, int recorded) {
     static const char *fault = getenv("SIMT_UNORDERED");
@@ -183,6 +189,8 @@ extern "C" {
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
     if (bytes == 0) return cudaSuccess;
+    simt::check_home(to, bytes, "cudaMemcpyAsync, target");
+    simt::check_home(from, bytes, "cudaMemcpyAsync, source");
     if (kind != cudaMemcpyDefault) {
         const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
         const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
@@ -216,6 +224,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream) {
     if (bytes == 0) return cudaSuccess;
+    simt::check_home(to, bytes, "cudaMemsetAsync");
     simt::check_end(to, bytes, true, "cudaMemsetAsync");
     enqueue(stream, "a memset", [=] {
         simt::note_access(to, bytes, simt::WRITE);

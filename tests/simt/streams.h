@@ -71,6 +71,7 @@ void protect_memory();        // After memory has been added, as it is now.
 range_t virtual_range();
 size_t virtual_bytes();
 int virtual_holds(const void *at, size_t bytes);
+bool virtual_mixes(const void *at, size_t bytes);
 std::string virtual_name(const void *at);
 void open_virtual_to_host(bool open);
 void *virtual_function(const char *name);

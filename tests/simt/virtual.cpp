@@ -19,6 +19,7 @@ enum : size_t { PAGE = 2 << 20 };
 static std::map<const char *, size_t> reserved; // Their bytes.
 static std::map<const char *, size_t> mapped;   // Bytes of what stands there, memory by memory.
 static std::map<const char *, bool> allowed;    // Whether the device may touch it.
+static std::map<const char *, bool> hosts;      // Whether the host has it.
 struct memory {
     size_t bytes;
     bool on_host;
@@ -52,6 +53,19 @@ static void find_spans() {
 
 void open_virtual_to_host(bool open) {
     for (const auto &span : spans) protect(span.first, span.second, open);
+}
+
+// Whether bytes that stand here are neither all of the device nor all of the host.
+bool virtual_mixes(const void *at, size_t bytes) {
+    const auto first = hosts.upper_bound((const char *)at);
+    if (first == hosts.begin()) return false;
+    for (auto one = std::prev(first); one != hosts.end() && one->first < (const char *)at + bytes;
+         ++one) {
+        if (one->first + mapped[one->first] > (const char *)at &&
+            one->second != std::prev(first)->second)
+            return true;
+    }
+    return false;
 }
 
 // 1: all of it stands, 0: it is nowhere here, -1: something of it does not.
@@ -154,6 +168,7 @@ static CUresult map(CUdeviceptr to, size_t bytes, size_t offset,
     forget_accesses(at, bytes);
     mapped[at] = bytes;
     allowed[at] = false;
+    hosts[at] = one->second.on_host;
     protect(at, bytes, false);
     return CUDA_SUCCESS;
 }
@@ -167,6 +182,7 @@ static CUresult unmap(CUdeviceptr from, size_t bytes) {
          0);
     mapped.erase(one);
     allowed.erase(at);
+    hosts.erase(at);
     find_spans();
     return CUDA_SUCCESS;
 }

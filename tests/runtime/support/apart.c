@@ -139,7 +139,8 @@ static void give(struct hrt_device *device, enum hrt_memory memory, void *taken,
     }
 }
 
-static bool touch(struct hrt_device *device, void *at, size_t bytes) {
+static bool touch(struct hrt_device *device, void *at, size_t bytes, enum hrt_home home) {
+    (void)home;
     ask(device,
         (struct work){.kind = WRITE, .to = at, .from = calloc(1, bytes), .count = (int64_t)bytes});
     return true;
