@@ -28,7 +28,7 @@ struct driver {
 
 struct hrt_pages {
     struct driver driver;
-    CUmemAllocationProp kind[2]; // Of each home.
+    CUmemAllocationProp kind[2]; // One for each home.
     CUmemAccessDesc access;      // The GPU's, wherever pages are.
     char *base;
     size_t pages;

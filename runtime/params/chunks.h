@@ -5,8 +5,8 @@
 #include "runtime/params/state.h"
 #include "runtime/plan/held.h"
 
-// Where the program keeps the optimizer's states, and parameters that only the optimizer reads (HPL_READ has the others):
-// at the host with parallel.states = host.
+// Where the program keeps the optimizer's states, and parameters that only the optimizer reads (HPL_READ has the
+// others): at the host with parallel.states = host.
 enum hrt_home hrt_params_home(const struct hrt_program *program, enum hpl_buffer buffer);
 
 // The place of chunk `chunk` of all layers of a set in a buffer; NULL: there is no such buffer, or no chunks in it.

@@ -13,8 +13,8 @@ extern "C" {
 #endif
 
 // In the order of the runtime's enum hrt_values; then the copies in bf16. The optimizer has two states. HPL_READ is no
-// buffer of its own: it is the part of the parameters that is read as it is. Of an expert's parameters with copies only
-// the optimizer reads others.
+// buffer of its own: it is the part of the parameters that is read as it is. Only the optimizer reads the rest:
+// an expert's parameters with copies.
 enum hpl_buffer {
     HPL_PARAMETERS,
     HPL_GRADIENTS,

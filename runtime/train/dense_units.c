@@ -113,8 +113,8 @@ static bool shared_at(const struct hrt_program *program, int index, struct share
     return param->set < 0 && hrt_params_is_cut(program, param, HRT_PARAMETERS);
 }
 
-// Gives the tensors of `shared` slots from `slots` on, for elements of `element` bytes, and tells the model. Returns the
-// end of the slots.
+// Gives the tensors of `shared` slots from `slots` on, for elements of `element` bytes, and tells the model. Returns
+// the end of the slots.
 static char *place(const struct hrt_train_dense *dense, const struct shared *shared,
                    size_t pointers, char *slots, size_t element, int kind) {
     char **pointer = (char **)((char *)dense->units->state->model + pointers);

@@ -29,7 +29,7 @@ size_t hrt_train_memory_sums_bytes(const struct hrt_program *program) {
 // Bytes of parameters and of what has their layout.
 struct places {
     size_t params, gradients, rounded, states;
-    size_t read; // Of the parameters those that are read as they are.
+    size_t read; // Parameters that are read as they are.
 };
 
 static size_t bytes_of(const struct hpl_held *held, enum hpl_buffer buffer, int64_t page,

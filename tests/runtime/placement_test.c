@@ -1,5 +1,6 @@
 // Unit test of runtime/params: the ranks' tensors together are all of the parameters, each owned expert once,
 // in any layout and with any cut into pieces.
+#include "runtime/params/part.h"
 #include "runtime/params/placement.h"
 #include "runtime/params/tensor.h"
 #include "tests/runtime/support/case.h"

@@ -97,7 +97,7 @@ def check(what, settings, least, most, model, text, folder, sizes=SIZES):
 
 
 def check_host(what, settings, share, *where, sizes=SIZES):
-    """States on the host, and in bf16 the experts' parameters, too: a share of the device's bytes, and the same file."""
+    """States on the host, in bf16 experts' parameters, too: a share of the bytes of a device, and the same file."""
     device, saved = check(what, settings, *where, sizes=sizes)
     host, same = check(f"{what}-host", [*settings, "parallel.states=host"], *where, sizes=sizes)
     if same != saved or host > share * device:

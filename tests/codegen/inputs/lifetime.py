@@ -40,6 +40,6 @@ check(step["step_us"] < 0.95 * each["step_us"], f"{step['step_us']} us are fewer
 check(received(step) < 0.7 * received(each), f"{received(step)} bytes enter nodes, fewer than {received(each)}")
 check(step["steps"][-1]["spent_us"]["planning"] * 4 <= 1.01 * each["steps"][-1]["spent_us"]["planning"], "one plan a step")
 check(step["steps"][-1]["imbalance"] < 1.02, "quotas follow the counts of each iteration")
-grads = 4 * 4 * 2 * 768 * 1536  # Of a layer's slots: 4 chunks of two matrices.
+grads = 4 * 4 * 2 * 768 * 1536  # The slots of a layer: 4 chunks of two matrices.
 more = step["memory"]["replicas"] - each["memory"]["replicas"]
 check(more == (LAYERS - 2) * grads, f"{more} bytes more, of gradients in {LAYERS - 2} layers")
