@@ -571,7 +571,8 @@ int hec_autotune(struct hec_compilation *c) {
     t.begun = t.told = hec_now();
     t.stop = t.until = t.begun + (seconds < CLOCK_LEAST / 4 ? CLOCK_LEAST : 4 * seconds);
     // A model that cannot be compiled is complained of by its own compilation.
-    const int status = try_own(&t) ? choose(&t) : HEC_EXIT_DONE;
+    const bool tries = try_own(&t) && t.trial[0].score.ranks > 1;
+    const int status = tries ? choose(&t) : HEC_EXIT_DONE;
     if (t.by_clock && t.trials == 0)
         fprintf(t.out,
                 "hecatec: warning: --autotune: no step was simulated within %.0f s; nothing is "

@@ -20,7 +20,7 @@ from cuda_ranks import QUIET, compile_for_devices, launch
 RANKS, STEPS = 2, 2
 SIZES = ["-DD=32", "-DF=5456"]  # 4 experts of 2 MiB, a page, in each of 4 mixtures: 34 MB, of which a rank owns half.
 WIDE = ["-DD=32", "-DF=10912"]  # The same of two pages, of which the first has a bias, which has no copy in bf16.
-SETTINGS = ["cluster.devices=2", "parallel.placement.rematerialize=true"]
+SETTINGS = ["cluster.devices=2", "parallel.placement.rematerialize=true", "data.order=random"]
 OWNERS = {"stay": ("parallel.placement.reshard=never", 0.99, 1.01),
           "change": ("parallel.placement.reshard=every(1)", 0.9, 1)}
 UNITS = {"B": 0, "KiB": 1, "MiB": 2, "GiB": 3}
