@@ -127,7 +127,7 @@ static int least_replicas(const struct hec_compilation *c, const char **set) {
     return count;
 }
 
-// The settings of a point that are not its own.
+// The settings of a point that are not the program's own.
 static struct hec_trial trial_of(struct fit *f, const struct point *p) {
     struct hec_arena *arena = f->c->arena;
     const char **set = hec_arena_alloc(arena, AXES + 2 + REPLICAS, sizeof *set);
@@ -138,6 +138,17 @@ static struct hec_trial trial_of(struct fit *f, const struct point *p) {
             set[trial.count++] = hec_arena_format(arena, "%s=%s", axis->key, axis->value[p->at[a]]);
     }
     if (p->at[MICROBATCH] && f->tokens) set[trial.count++] = f->tokens;
+    return trial;
+}
+
+// The same with the fewest replicas: nothing is searched, and points are compared by all else.
+static struct hec_trial quick_trial(struct fit *f, const struct point *p) {
+    struct hec_trial trial = trial_of(f, p);
+    const char **set =
+        hec_arena_alloc(f->c->arena, (size_t)trial.count + 1 + REPLICAS, sizeof *set);
+    for (int i = 0; i < trial.count; i++) set[i] = trial.set[i];
+    trial.set = set;
+    trial.count += least_replicas(f->c, set + trial.count);
     return trial;
 }
 
@@ -169,7 +180,7 @@ static void try_points(struct fit *f, struct point *wanted, int count) {
         while (known < f->points && !is_same(&f->point[known], &wanted[i])) known++;
         if (known == f->points && f->points < POINTS) {
             of[fresh] = f->points;
-            trial[fresh++] = trial_of(f, &wanted[i]);
+            trial[fresh++] = quick_trial(f, &wanted[i]);
             f->point[f->points++] = wanted[i];
         }
     }

@@ -55,7 +55,7 @@ def step_losses(work, program, folder, tokens):
     log = work / "log.jsonl"
     run(program, "train", "--load", folder, "--data", tokens, "--steps", 3, "--log", log, "--set",
         f"train.tokens={POSITIONS}", "--set", "train.optimizer.lr=1e-3", "--set", "train.optimizer.betas=0.9,0.95",
-        "--set", "train.optimizer.decay=0", "--set", "train.optimizer.clip=none")
+        "--set", "train.optimizer.decay=0", "--set", "train.optimizer.clip=none", "--set", "data.order=random")
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     return [loss for line in lines if "cross_entropy" in line
             for loss in (line["cross_entropy"], *line.get("losses", {}).values())]

@@ -34,7 +34,7 @@ def check(holds, what):
 
 
 def build(name, ranks=1, settings=(), soft=True, far=True, warmth=2):
-    given = [f"parallel.microbatch={16 // ranks}", f"cluster.devices={ranks}", "train.precision=fp64", *settings]
+    given = [f"parallel.microbatch={16 // ranks}", f"cluster.devices={ranks}", "train.precision=fp64", "data.order=random", *settings]
     options = [word for key in given for word in ("--set", key)]
     subprocess.run([os.environ["HECATEC"], "-w", "-O1", "-D", f"soft={str(soft).lower()}", "-D", f"far={str(far).lower()}", "-D", f"warmth={warmth}", *options,
                     os.environ["MPI_TESTS"] + "/small.moe", "-o", name], check=True)

@@ -83,15 +83,14 @@ static void fill_rounded(const struct moving *m, int step) {
 
 // Where products read rounded copies, those came, and of the parameters only what has none.
 static void check_rounded(const struct moving *m, int64_t layer, int step) {
-    const int64_t plain = m->set.chunk_elements - MOVING_PLAIN;
     int64_t n = 0;
     for (int64_t e = 0; e < m->set.experts; e++) {
         if (!computes(m, layer, e, comm.rank)) continue;
         const uint16_t *rounded = moving_rounded(m, layer, n);
         const float *chunk = moving_chunk(m, layer, n++);
-        for (int64_t i = 0; i < plain; i++) CHECK(rounded[i] == rounded_of(layer, e, i, step));
-        for (int64_t i = plain; i < m->set.chunk_elements; i++)
-            CHECK(chunk[i] == param_of(layer, e, i, step));
+        for (int64_t i = 0; i < MOVING_PLAIN; i++) CHECK(chunk[i] == param_of(layer, e, i, step));
+        for (int64_t i = MOVING_PLAIN; i < m->set.chunk_elements; i++)
+            CHECK(rounded[i] == rounded_of(layer, e, i, step));
     }
 }
 

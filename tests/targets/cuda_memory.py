@@ -20,7 +20,7 @@ from cuda_ranks import QUIET, compile_for_devices, launch
 RANKS, STEPS = 2, 2
 SIZES = ["-DD=32", "-DF=5456"]  # 4 experts of 2 MiB, a page, in each of 4 mixtures: 34 MB, of which a rank owns half.
 WIDE = ["-DD=32", "-DF=10912"]  # The same of two pages, of which the first has a bias, which has no copy in bf16.
-SETTINGS = ["cluster.devices=2", "parallel.placement.rematerialize=true", "data.order=random"]
+SETTINGS = ["cluster.devices=2", "parallel.placement.rematerialize=true"]
 OWNERS = {"stay": ("parallel.placement.reshard=never", 0.99, 1.01),
           "change": ("parallel.placement.reshard=every(1)", 0.9, 1)}
 UNITS = {"B": 0, "KiB": 1, "MiB": 2, "GiB": 3}
@@ -108,8 +108,8 @@ def main(model, text, folder):
     os.makedirs(folder, exist_ok=True)
     for what, (setting, least, most) in OWNERS.items():
         check_host(what, [setting], 0.8, least, most, model, text, folder)
-    setting, least, most = OWNERS["change"]
-    check_host("bf16", [setting, "train.precision=bf16"], 0.65, least, most, model, text, folder, sizes=WIDE)
+    setting, _, most = OWNERS["change"]  # Two pages of every chunk are a looser bound.
+    check_host("bf16", [setting, "train.precision=bf16"], 0.65, 0.85, most, model, text, folder, sizes=WIDE)
     check("shard", ["parallel.placement.reshard=never", "parallel.dense=shard"], 0.99, 1.01, model, text, folder)
     told = announced(f"{folder}/change")
     for what, (change, to, report) in FAULTS.items():

@@ -50,7 +50,7 @@ static void describe(struct moving *moving, struct moving_sizes sizes) {
             .rows = 1,
             .columns = elements,
             .elements = elements,
-            .offset = i ? sizes.chunk - MOVING_PLAIN : 0,
+            .offset = i ? 0 : MOVING_PLAIN,
         };
     }
     moving->program = (struct hrt_program){

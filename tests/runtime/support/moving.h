@@ -21,7 +21,7 @@ enum { MOVING_PLAIN = 16 };
 
 struct moving_sizes {
     int64_t experts, topk, layers, chunk, width, tokens;
-    bool rounded; // Products read bf16 copies of all but the last MOVING_PLAIN elements.
+    bool rounded; // GEMMs read bf16 copies of all but the first MOVING_PLAIN elements.
 };
 
 // Opens it: `movement` is copied; chunks have `chunk` floats. Ends the job when that fails.
