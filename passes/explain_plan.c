@@ -159,7 +159,18 @@ static const char *slots_reason(const struct report *r, char *text, size_t size)
     return text;
 }
 
-// By the candidate that does otherwise.
+// Replicas and time of the candidate that does otherwise: `what`.
+static const char *price_of(const struct report *r, const struct hec_candidate *other,
+                            const char *what, char *text, size_t size) {
+    const struct hec_text bytes = hec_text_bytes((double)other->replica_bytes);
+    if (!other->fits) {
+        snprintf(text, size, "%s: %s, which do not fit", what, bytes.text);
+    } else {
+        snprintf(text, size, "%s: %s, %+.1f %% time", what, bytes.text, longer(r, other));
+    }
+    return text;
+}
+
 static const char *rematerialize_reason(const struct report *r, char *text, size_t size) {
     const bool again = r->movement->rematerialize;
     if (hpl_gathers_all(r->setup->policy)) return "the policy cannot keep all experts";
@@ -169,13 +180,7 @@ static const char *rematerialize_reason(const struct report *r, char *text, size
         chosen_of(r) ? other_of(r, HEC_DIFFERS_REMATERIALIZE) : NULL;
     if (!other) return again ? "gathered again for backward" : "kept until backward";
     const char *what = again ? "kept until backward" : "gathered again";
-    const struct hec_text bytes = hec_text_bytes((double)other->replica_bytes);
-    if (!other->fits) {
-        snprintf(text, size, "%s: %s, which do not fit", what, bytes.text);
-    } else {
-        snprintf(text, size, "%s: %s, %+.1f %% time", what, bytes.text, longer(r, other));
-    }
-    return text;
+    return price_of(r, other, what, text, size);
 }
 
 static const char *lifetime_reason(const struct report *r, char *text, size_t size) {
@@ -186,13 +191,7 @@ static const char *lifetime_reason(const struct report *r, char *text, size_t si
     const struct hec_candidate *other = chosen_of(r) ? other_of(r, HEC_DIFFERS_LIFETIME) : NULL;
     if (!other) return step ? "they serve all of its iterations" : "gradients leave at once";
     const char *what = step ? "for an iteration" : "for a step";
-    const struct hec_text bytes = hec_text_bytes((double)other->replica_bytes);
-    if (!other->fits) {
-        snprintf(text, size, "%s: %s, which do not fit", what, bytes.text);
-    } else {
-        snprintf(text, size, "%s: %s, %+.1f %% time", what, bytes.text, longer(r, other));
-    }
-    return text;
+    return price_of(r, other, what, text, size);
 }
 
 static const char *calibrate_reason(const struct report *r, char *text, size_t size) {

@@ -18,32 +18,6 @@ char *hrt_params_chunk_at(const struct hrt_state *state, enum hpl_buffer buffer,
     return base + (of->offset + chunk * of->chunk_elements) * element;
 }
 
-// The first `parts` parts of a chunk's parameters that are read as they are, or all of them (-1): touches or leaves
-// them. Returns how many it has done.
-static int read_parts(struct hrt_state *state, int set, char *at, int parts, bool touch) {
-    const struct hpl_held *held = &state->placement->held;
-    int done = 0;
-    for (int i = 0; i < held->params && done != parts; i++) {
-        const struct hpl_held_param *param = &held->param[i];
-        char *part = at + param->offset * held->element;
-        const size_t bytes = (size_t)(param->elements * held->element);
-        if (param->set != set || param->copied) continue;
-        if (!touch)
-            hrt_device_leave(&state->device, part, bytes);
-        else if (!hrt_device_touch(&state->device, part, bytes, HRT_AT_DEVICE))
-            return done;
-        done++;
-    }
-    return done;
-}
-
-static int count_read(const struct hpl_held *held, int set) {
-    int parts = 0;
-    for (int i = 0; i < held->params; i++)
-        parts += held->param[i].set == set && !held->param[i].copied;
-    return parts;
-}
-
 bool hrt_params_chunk_touch(struct hrt_state *state, enum hpl_buffer buffer, int set,
                             int64_t chunk) {
     size_t bytes;
@@ -52,10 +26,11 @@ bool hrt_params_chunk_touch(struct hrt_state *state, enum hpl_buffer buffer, int
     if (!at) return true;
     if (home == HRT_AT_DEVICE || buffer != HPL_PARAMETERS)
         return hrt_device_touch(&state->device, at, bytes, home);
-    const int parts = read_parts(state, set, at, -1, true);
-    const bool touched = parts == count_read(&state->placement->held, set) &&
-                         hrt_device_touch(&state->device, at, bytes, home);
-    read_parts(state, set, at, parts, false); // The chunk's touch keeps their pages.
+    const size_t read = (size_t)(hpl_held_chunk(&state->placement->held, set, HPL_READ) *
+                                 state->placement->held.element);
+    if (!hrt_device_touch(&state->device, at, read, HRT_AT_DEVICE)) return false;
+    const bool touched = hrt_device_touch(&state->device, at, bytes, home);
+    hrt_device_leave(&state->device, at, read); // The chunk's touch keeps the pages.
     return touched;
 }
 

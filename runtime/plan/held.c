@@ -67,19 +67,27 @@ static bool next_chunk(const struct hpl_held *held, int32_t rank, enum hpl_buffe
     return false;
 }
 
-// Parameters of owned chunks one by one.
+// Memory of parameters that are not trained is not touched.
+int64_t hpl_held_chunk(const struct hpl_held *held, int32_t set, enum hpl_buffer buffer) {
+    int64_t elements = 0;
+    if (buffer == HPL_PARAMETERS) return held->set[set].chunk_elements;
+    for (int32_t i = 0; i < held->params; i++) {
+        const struct hpl_held_param *param = &held->param[i];
+        if (param->set == set && has(param, buffer)) elements += param->elements;
+    }
+    return elements;
+}
+
+// The first part of each owned chunk.
 static bool next_read(const struct hpl_held *held, int32_t rank, struct hpl_extent *extent) {
     for (; extent->set < held->sets; extent->set++, extent->chunk = 0) {
         const struct hpl_held_set *set = &held->set[extent->set];
-        for (; extent->chunk < set->chunks; extent->chunk++, extent->param = 0) {
-            while (owns(set, rank, extent->chunk) && extent->param < held->params) {
-                const struct hpl_held_param *param = &held->param[extent->param++];
-                if (param->set != extent->set || !has(param, HPL_READ)) continue;
-                extent->of = extent->set;
-                extent->offset = set->offset + extent->chunk * set->chunk_elements + param->offset;
-                extent->count = param->elements;
-                return true;
-            }
+        extent->of = extent->set;
+        extent->count = hpl_held_chunk(held, extent->set, HPL_READ);
+        while (extent->count && extent->chunk < set->chunks) {
+            const int64_t chunk = extent->chunk++;
+            extent->offset = set->offset + chunk * set->chunk_elements;
+            if (owns(set, rank, chunk)) return true;
         }
     }
     return false;
@@ -115,17 +123,6 @@ static int64_t most_owned(const struct hpl_held *held, const struct hpl_held_set
     return most;
 }
 
-// In a chunk. Memory of parameters that are not trained is not touched.
-static int64_t chunk_elements(const struct hpl_held *held, int32_t set, enum hpl_buffer buffer) {
-    int64_t elements = 0;
-    if (buffer == HPL_PARAMETERS) return held->set[set].chunk_elements;
-    for (int32_t i = 0; i < held->params; i++) {
-        const struct hpl_held_param *param = &held->param[i];
-        if (param->set == set && has(param, buffer)) elements += param->elements;
-    }
-    return elements;
-}
-
 int64_t hpl_held_bytes(const struct hpl_held *held, enum hpl_buffer buffer) {
     const bool share = held->states && (buffer == HPL_STATE || buffer == HPL_OTHER_STATE);
     int64_t elements = 0;
@@ -137,7 +134,7 @@ int64_t hpl_held_bytes(const struct hpl_held *held, enum hpl_buffer buffer) {
     }
     for (int32_t i = 0; i < held->sets; i++) {
         const struct hpl_held_set *set = &held->set[i];
-        const int64_t all = chunk_elements(held, i, buffer);
+        const int64_t all = hpl_held_chunk(held, i, buffer);
         const bool shared = share && !set->owner;
         elements += most_owned(held, set) * (shared ? hpl_part(all, held->ranks) : all);
     }
@@ -175,7 +172,7 @@ static int64_t pages_between(int64_t from, int64_t bytes, int64_t page) {
 
 // Pages of one chunk's parameters that are read as they are, which it begins with.
 static int64_t pages_read(const struct hpl_held *held, int32_t set, int64_t begin, int64_t page) {
-    const int64_t bytes = chunk_elements(held, set, HPL_READ) * held->element;
+    const int64_t bytes = hpl_held_chunk(held, set, HPL_READ) * held->element;
     return bytes ? pages_between(begin, bytes, page) : 0;
 }
 

@@ -54,7 +54,7 @@ struct hpl_held {
 struct hpl_extent {
     int64_t offset, count; // Elements.
     int64_t chunk;         // The walk is here.
-    int32_t next, set, param;
+    int32_t next, set;
     int32_t of; // The set of it; -1: of none.
 };
 
@@ -64,6 +64,9 @@ int64_t hpl_part(int64_t elements, int64_t ranks);
 
 // Bytes of an element of a buffer.
 int64_t hpl_held_element(const struct hpl_held *held, enum hpl_buffer buffer);
+
+// Elements of a chunk of a set that a buffer has memory for. Those of HPL_READ are the first of the chunk.
+int64_t hpl_held_chunk(const struct hpl_held *held, int32_t set, enum hpl_buffer buffer);
 
 // Whether a buffer has chunks of a set.
 bool hpl_held_has_set(const struct hpl_held *held, int32_t set, enum hpl_buffer buffer);
