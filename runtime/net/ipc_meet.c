@@ -223,23 +223,41 @@ static void share_words(struct hrt_ipc *ipc) {
                   cudaHostRegister(words, bytes, cudaHostRegisterMapped));
 }
 
+// Maps the memory of each other rank. Where a rank cannot, the lowest such rank speaks, and the others wait for it to end
+// the job: memory of a rank that ends early could not be mapped by the others, which would speak, too.
+static void open_inboxes(struct hrt_ipc *ipc, const cudaIpcMemHandle_t *handles, int64_t *all) {
+    struct hrt_comm *comm = ipc->comm;
+    cudaError_t status = cudaSuccess;
+    char what[64];
+    memset(all, 0, (size_t)comm->size * sizeof *all);
+    for (int r = 0; r < comm->size && status == cudaSuccess; r++) {
+        if (r == comm->rank) continue;
+        snprintf(what, sizeof what, "mapping the memory of rank %d", r);
+        status = cudaIpcOpenMemHandle((void **)&ipc->mapped[r], handles[r],
+                                      cudaIpcMemLazyEnablePeerAccess);
+    }
+    all[comm->rank] = status != cudaSuccess;
+    hrt_net_comm_all_reduce(comm, all, comm->size, HRT_INT64);
+    for (int r = 0; r < comm->size; r++) {
+        if (!all[r]) continue;
+        if (r != comm->rank) hrt_net_comm_barrier(comm);
+        hrt_ipc_check(comm, what, status);
+    }
+}
+
 static void map_inboxes(struct hrt_ipc *ipc, int64_t *all) {
     enum { WORDS = sizeof(cudaIpcMemHandle_t) / sizeof *all };
     struct hrt_comm *comm = ipc->comm;
-    cudaIpcMemHandle_t handle;
-    char what[64];
+    cudaIpcMemHandle_t *handles = calloc((size_t)comm->size, sizeof *handles);
+    if (!handles) hrt_net_executor_fail(comm, "its start", "out of memory");
     memset(all, 0, (size_t)comm->size * WORDS * sizeof *all);
-    hrt_ipc_check(comm, "a handle of its memory", cudaIpcGetMemHandle(&handle, ipc->inbox));
-    memcpy(&all[comm->rank * WORDS], &handle, sizeof handle);
+    hrt_ipc_check(comm, "a handle of its memory",
+                  cudaIpcGetMemHandle(&handles[comm->rank], ipc->inbox));
+    memcpy(&all[comm->rank * WORDS], &handles[comm->rank], sizeof *handles);
     hrt_net_comm_all_reduce(comm, all, comm->size * (int64_t)WORDS, HRT_INT64);
-    for (int r = 0; r < comm->size; r++) {
-        if (r == comm->rank) continue;
-        memcpy(&handle, &all[r * WORDS], sizeof handle);
-        snprintf(what, sizeof what, "mapping the memory of rank %d", r);
-        hrt_ipc_check(
-            comm, what,
-            cudaIpcOpenMemHandle((void **)&ipc->mapped[r], handle, cudaIpcMemLazyEnablePeerAccess));
-    }
+    memcpy(handles, all, (size_t)comm->size * sizeof *handles);
+    open_inboxes(ipc, handles, all);
+    free(handles);
 }
 
 static void place_ends(struct hrt_ipc *ipc) {
