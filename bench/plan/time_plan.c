@@ -87,7 +87,7 @@ static bool measure(struct bench *b, int32_t step, double times[PARTS]) {
     loads_step(&b->loads, 0, layer, microbatch, b->rows);
     loads_step(&b->loads, 0, layer, microbatch + 1,
                b->rows + (size_t)b->topology.devices * (size_t)b->problem.experts);
-    struct hpl_work work = {b->memory, b->memory + b->bytes};
+    struct hpl_work work = {.at = b->memory, .end = b->memory + b->bytes};
     struct hpl_level level;
     const double t0 = now_us();
     if (hpl_place(hpl_policy_find("fssdp"), &b->problem, &b->plan, NULL, &work) != HPL_OK)

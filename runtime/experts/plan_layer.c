@@ -43,7 +43,8 @@ bool hrt_experts_episode_create(struct hrt_fssdp *fssdp, int set, int64_t holder
     const size_t bytes = hpl_episode_bytes(episode, (int32_t)holders);
     moving->memory = malloc(bytes);
     if (!moving->memory) return false;
-    const struct hpl_work work = {moving->memory, (unsigned char *)moving->memory + bytes};
+    const struct hpl_work work = {.at = moving->memory,
+                                  .end = (unsigned char *)moving->memory + bytes};
     return hpl_episode_begin(episode, work, (int32_t)holders) == HPL_OK;
 }
 

@@ -103,6 +103,7 @@ struct search {
 // Prices are counted relative to the distances found so far, which makes none of them negative.
 static inline void relax(struct hpl_transport *t, struct search *search, int32_t from, int32_t to,
                          int32_t price) {
+    t->steps++;
     const int32_t reach = t->reach[from] + price + t->distance[from] - t->distance[to];
     if (reach >= t->reach[to]) return;
     if (reach == search->now)
@@ -226,6 +227,7 @@ static int32_t advance_expert(struct hpl_transport *t, int32_t v, int32_t far) {
     const int32_t near_to = t->distance[v], far_to = near_to + far;
     const int32_t first = t->expert_group[v], end = t->expert_group[v + 1];
     for (int32_t g = first + t->arc[v]; g < end; g++) {
+        t->steps++;
         if (distance[g] != near_to && distance[g] != far_to) continue;
         if (distance[g] != (t->group_share[g] < t->group_near[g] ? near_to : far_to)) continue;
         if (t->seen[t->experts + g]) continue;
@@ -240,6 +242,7 @@ static int32_t advance_group(struct hpl_transport *t, int32_t v, int32_t near, i
     const int32_t *distance = t->distance + t->experts + t->groups;
     const int32_t here = t->distance[v], near_to = here + near;
     for (int32_t k = first + t->arc[v]; k < end; k++) {
+        t->steps++;
         const int32_t d = t->holder_device[k];
         if (distance[d] != here && distance[d] != near_to) continue;
         if (distance[d] != (t->share[k] < t->holder_near[k] ? here : near_to)) continue;
@@ -259,6 +262,7 @@ static int32_t advance_device(struct hpl_transport *t, int32_t v, int32_t near) 
     const int32_t *distance = t->distance + t->experts;
     const int32_t here = t->distance[v], near_to = here - near;
     for (int32_t i = first + t->arc[v]; i < end; i++) {
+        t->steps++;
         const int32_t k = t->device_holder[i], g = t->holder_group[k];
         if (distance[g] != here && distance[g] != near_to) continue;
         if (t->share[k] == 0) continue;

@@ -27,6 +27,7 @@ struct hpl_transport {
     int64_t *group_share;         // [groups]      their sum
     unsigned char *full; // [devices] set for those that prove the level; NULL if not wanted
     bool plain;          // Distances are ignored: any flow will do.
+    int64_t steps;       // Arcs looked at so far.
 
     // The search: one entry for each expert, group and device, in this order.
     int32_t *distance; // Potentials; true distances where a shortest path may lead.

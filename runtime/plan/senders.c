@@ -125,6 +125,7 @@ static enum hpl_status divide(const struct hpl_topology *topology, const int32_t
     for (int32_t i = 0; i < topology->devices; i++) alike[i] = 1;
     *level = (struct hpl_level){sum, topology->devices};
     hpl_transport_solve(&t, alike, d.rows, level);
+    hpl_work_count(work, t.steps);
 
     const int32_t holders = plan->first[plan->experts];
     hpl_zero_i64(senders->inside, holders);

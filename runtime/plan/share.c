@@ -122,6 +122,7 @@ static enum hpl_status share_with(const struct hpl_topology *topology, const str
     for (int32_t e = 0; e < plan->experts; e++) sum += rows[e];
     *level = (struct hpl_level){sum * (1000 + slack), 1000 * hpl_tally_speed(topology)};
     hpl_transport_solve(&t, topology->speed, rows, level);
+    hpl_work_count(work, t.steps);
     return HPL_OK;
 }
 

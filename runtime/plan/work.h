@@ -10,6 +10,11 @@ void *hpl_take(struct hpl_work *work, int64_t count, size_t size);
 
 #define HPL_TAKE(work, count, type) ((type *)hpl_take((work), (count), sizeof(type)))
 
+// Adds to the steps of searches.
+static inline void hpl_work_count(const struct hpl_work *work, int64_t steps) {
+    if (work->steps) *work->steps += steps;
+}
+
 // Loops of our own: the planner's inner functions also compile for a GPU, where there is no libc.
 static inline void hpl_zero_i64(int64_t *at, int64_t count) {
     for (int64_t i = 0; i < count; i++) at[i] = 0;

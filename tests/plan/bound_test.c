@@ -76,7 +76,7 @@ static void few_slots_raise_the_bound(void **state) {
     struct hpl_problem problem = {
         .topology = &topology, .experts = 3, .owner = owner, .loads = &loads};
     unsigned char memory[1 << 17];
-    struct hpl_work work = {memory, memory + sizeof memory};
+    struct hpl_work work = {.at = memory, .end = memory + sizeof memory};
     static const int64_t wanted[] = {30, 20, 15, 15}; // By slots.
     for (int32_t slots = 0; slots < 4; slots++) {
         struct hpl_bound bound;
@@ -97,7 +97,7 @@ static void few_entries_raise_the_bounds(void **state) {
     struct hpl_problem problem = {
         .topology = &topology, .experts = 2, .owner = owner, .loads = &loads, .budget.slots = 2};
     unsigned char memory[1 << 17];
-    struct hpl_work work = {memory, memory + sizeof memory};
+    struct hpl_work work = {.at = memory, .end = memory + sizeof memory};
     // Nothing enters: all 40 rows in the first node, 20 of them from the second. One chunk: the
     // second node keeps its 14 and sends 6, or at a load of 20 computes 6 of the first's as well.
     static const int64_t load[] = {40, 20, 20}, cross[] = {20, 12, 0};

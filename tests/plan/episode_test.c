@@ -56,7 +56,7 @@ static void begin(struct run *run, const char *policy, uint64_t seed) {
     const size_t bytes = hpl_episode_bytes(&run->episode, CASE_HOLDERS);
     free(run->memory);
     run->memory = malloc(bytes);
-    const struct hpl_work work = {run->memory, (unsigned char *)run->memory + bytes};
+    const struct hpl_work work = {.at = run->memory, .end = (unsigned char *)run->memory + bytes};
     assert_int_equal(hpl_episode_begin(&run->episode, work, CASE_HOLDERS), HPL_OK);
 }
 

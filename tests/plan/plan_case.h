@@ -94,7 +94,7 @@ static inline void case_draw(struct plan_case *c, uint64_t seed) {
     free(c->memory);
     c->memory = malloc(bytes);
     assert_non_null(c->memory);
-    c->work = (struct hpl_work){c->memory, (unsigned char *)c->memory + bytes};
+    c->work = (struct hpl_work){.at = c->memory, .end = (unsigned char *)c->memory + bytes};
     assert_int_equal(hpl_problem_check(&c->problem), HPL_OK);
 }
 

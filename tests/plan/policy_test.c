@@ -127,7 +127,7 @@ static void a_small_workspace_is_refused(void **state) {
     for (int32_t i = 0; i < 20; i++) {
         case_draw(c, (uint64_t)i);
         for (size_t bytes = 0; bytes < 4096; bytes += 256) {
-            struct hpl_work small = {c->work.at, c->work.at + bytes};
+            struct hpl_work small = {.at = c->work.at, .end = c->work.at + bytes};
             const enum hpl_status status =
                 hpl_place(policy, &c->problem, &c->plan, c->share, &small);
             assert_true(status == HPL_OK || status == HPL_NO_ROOM || must_refuse(c, policy));
@@ -216,7 +216,7 @@ static void the_promised_workspace_suffices(void **state) {
         const size_t bytes =
             hpl_work_bytes(experts, devices, c->topology.nodes, experts + devices * slots);
         assert_true(bytes <= (size_t)(c->work.end - c->work.at));
-        struct hpl_work work = {c->work.at, c->work.at + bytes};
+        struct hpl_work work = {.at = c->work.at, .end = c->work.at + bytes};
         struct hpl_level level;
         struct hpl_bound bound;
         struct hpl_calibration result;

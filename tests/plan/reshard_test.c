@@ -47,7 +47,7 @@ static void light_experts_are_spread(void **state) {
     const int32_t present[] = {2, 2, 2, 2};
     int32_t owner[4];
     unsigned char memory[8192];
-    struct hpl_work work = {memory, memory + sizeof memory};
+    struct hpl_work work = {.at = memory, .end = memory + sizeof memory};
     assert_int_equal(hpl_reshard(&topology, 1, 4, rows, 1, present, owner, &work), HPL_OK);
     // Light: 40 to node 0, device 0; 30 to node 1, device 2; 5 to node 1 (30 < 40), device 3.
     assert_int_equal(owner[1], 0);
@@ -191,7 +191,7 @@ static void what_helps_most_changes(void **state) {
     const int32_t present[] = {2, 0, 1, 3};
     int32_t owner[4];
     unsigned char memory[8192];
-    struct hpl_work work = {memory, memory + sizeof memory};
+    struct hpl_work work = {.at = memory, .end = memory + sizeof memory};
     // Node 0 has 70 light rows, and 40 would do. The heavy expert takes the place of 30; 5 in its place would leave 45.
     assert_int_equal(hpl_reshard_near(&topology, 1, 4, rows, 1, 0, present, owner, &work), HPL_OK);
     assert_memory_equal(owner, ((int32_t[]){1, 0, 2, 3}), sizeof owner);

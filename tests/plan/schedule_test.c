@@ -62,7 +62,7 @@ static void draw(struct schedules *s, uint64_t seed, int32_t segments) {
         const size_t bytes = hpl_work_bytes(CASE_EXPERTS, CASE_DEVICES, CASE_DEVICES, CASE_HOLDERS);
         c->memory = malloc(bytes);
         assert_non_null(c->memory);
-        c->work = (struct hpl_work){c->memory, (unsigned char *)c->memory + bytes};
+        c->work = (struct hpl_work){.at = c->memory, .end = (unsigned char *)c->memory + bytes};
     }
     assert_int_equal(
         hpl_schedule_gather(&c->topology, c->owner, &c->plan, segments, &s->gather, &c->work),

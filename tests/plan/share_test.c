@@ -223,7 +223,7 @@ static void rows_without_a_holder_are_refused(void **state) {
     draw_small(c, 12);
     assert_int_equal(hpl_share(&c->topology, &c->plan, &c->loads, -1, c->share, &level, &c->work),
                      HPL_BAD_ARGUMENT);
-    struct hpl_work small = {c->work.at, c->work.at + 64};
+    struct hpl_work small = {.at = c->work.at, .end = c->work.at + 64};
     assert_int_equal(hpl_share(&c->topology, &c->plan, &c->loads, 0, c->share, &level, &small),
                      HPL_NO_ROOM);
     assert_int_equal(hpl_route(&c->topology, &c->plan, &c->loads, c->share, c->topology.devices,

@@ -265,7 +265,7 @@ static void draw_problem(struct plan_case *c, uint64_t *state) {
     const size_t bytes = hpl_work_bytes(experts, devices, c->topology.nodes, HOLDERS);
     c->memory = malloc(bytes);
     assert_non_null(c->memory);
-    c->work = (struct hpl_work){c->memory, (unsigned char *)c->memory + bytes};
+    c->work = (struct hpl_work){.at = c->memory, .end = (unsigned char *)c->memory + bytes};
     assert_int_equal(hpl_problem_check(&c->problem), HPL_OK);
 }
 

@@ -45,7 +45,7 @@ static void draw_schedules(struct drawn *drawn, uint64_t *sequence) {
     static const int32_t node_first[] = {0, 3, 6}, speed[RANKS] = {1, 1, 1, 1, 1, 1};
     const struct hpl_topology topology = {
         .devices = RANKS, .nodes = 2, .node = node, .first = node_first, .speed = speed};
-    struct hpl_work work = {memory, memory + sizeof memory};
+    struct hpl_work work = {.at = memory, .end = memory + sizeof memory};
     int32_t count = 0;
     for (int32_t e = 0; e < EXPERTS; e++) {
         drawn->owner[e] = (int32_t)draw(sequence, RANKS);

@@ -115,7 +115,7 @@ static bool begin_episode(struct run *run, int32_t holders) {
     set_terms(run);
     const size_t bytes = hpl_episode_bytes(&run->episode, holders);
     run->memory = malloc(bytes);
-    const struct hpl_work work = {run->memory, (unsigned char *)run->memory + bytes};
+    const struct hpl_work work = {.at = run->memory, .end = (unsigned char *)run->memory + bytes};
     return run->memory && hpl_episode_begin(&run->episode, work, holders) == HPL_OK;
 }
 

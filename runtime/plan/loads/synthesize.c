@@ -2,27 +2,11 @@
 // logarithm; each device draws its rows from it, with a preference of its own.
 #include "runtime/plan/loads/synthesize.h"
 
+#include "runtime/plan/loads/draw.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-// splitmix64 (Steele, Lea, Flood 2014): one addition and a hash, any seed will do.
-static uint64_t draw(uint64_t *state) {
-    uint64_t z = *state += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-}
-
-static double draw_unit(uint64_t *state) {
-    return ((double)(draw(state) >> 11) + 0.5) * 0x1p-53;
-}
-
-// Box and Muller's normal deviate.
-static double draw_normal(uint64_t *state) {
-    const double radius = sqrt(-2 * log(draw_unit(state)));
-    return radius * cos(6.283185307179586 * draw_unit(state));
-}
 
 struct layer {
     double *log_popularity; // [experts]
