@@ -185,8 +185,8 @@ static void describe_gpu(char *text, size_t bytes) {
 
 // ---- memory
 
-static void clear(struct hrt_device *device, void *at, size_t bytes) {
-    check(device, "clearing memory", cudaMemsetAsync(at, 0, bytes, device->lane->stream));
+static void fill(struct hrt_device *device, void *at, int byte, size_t bytes) {
+    check(device, "clearing memory", cudaMemsetAsync(at, byte, bytes, device->lane->stream));
 }
 
 static void *take_parts(struct hrt_device *device, size_t bytes) {
@@ -210,7 +210,7 @@ static void *take(struct hrt_device *device, enum hrt_memory memory, size_t byte
         cudaGetLastError(); // It would be reported by the next launch.
         return NULL;
     }
-    clear(device, taken, room);
+    fill(device, taken, 0, room);
     return taken;
 }
 
@@ -382,7 +382,7 @@ const struct hrt_device_backend hrt_device_cuda = {
     .read = read_gpu,
     .fetch = fetch_gpu,
     .join = join,
-    .clear = clear,
+    .fill = fill,
 #ifdef HAVE_NVTX
     .range = range_gpu,
 #endif

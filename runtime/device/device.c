@@ -88,12 +88,20 @@ void hrt_device_write(struct hrt_device *device, void *to, const void *from, siz
     }
 }
 
-void hrt_device_clear(struct hrt_device *device, void *at, size_t bytes) {
+static void fill(struct hrt_device *device, void *at, int byte, size_t bytes) {
     if (hrt_device_is_apart(device)) {
-        device->backend->clear(device, at, bytes);
+        device->backend->fill(device, at, byte, bytes);
     } else {
-        memset(at, 0, bytes);
+        memset(at, byte, bytes);
     }
+}
+
+void hrt_device_clear(struct hrt_device *device, void *at, size_t bytes) {
+    fill(device, at, 0, bytes);
+}
+
+void hrt_device_spoil(struct hrt_device *device, void *at, size_t bytes) {
+    fill(device, at, 0xff, bytes); // All bits set are NaN in every format.
 }
 
 void hrt_device_read(struct hrt_device *device, void *to, const void *from, size_t bytes,

@@ -116,8 +116,8 @@ struct hrt_device_backend {
     void *(*recorded)(struct hrt_device *device);
     void (*replay)(struct hrt_device *device, void *recorded);
     void (*forget)(struct hrt_device *device, void *recorded);
-    // Zeroes `bytes`.
-    void (*clear)(struct hrt_device *device, void *at, size_t bytes);
+    // Sets `bytes` to `byte`.
+    void (*fill)(struct hrt_device *device, void *at, int byte, size_t bytes);
     // Kernels of the device.
 #define HRT_KERNEL(name, launcher, parameters, arguments)                                          \
     void (*name)(struct hrt_device * device, HRT_LISTED parameters);
@@ -172,6 +172,9 @@ void hrt_device_leave(struct hrt_device *device, void *at, size_t bytes);
 
 // Zeroes `bytes` of the device, behind the work queued before.
 void hrt_device_clear(struct hrt_device *device, void *at, size_t bytes);
+
+// Makes NaN of all numbers of `bytes` likewise, so that a read of them shows.
+void hrt_device_spoil(struct hrt_device *device, void *at, size_t bytes);
 
 // Copies `bytes` to the host, once the work queued before is done.
 void hrt_device_read(struct hrt_device *device, void *to, const void *from, size_t bytes,

@@ -162,10 +162,11 @@ bool hrt_train_dense_create(struct hrt_train_dense **created, struct hrt_state *
     dense->arrived = dense->brought + ranks;
     list_tensors(dense);
     expect_all(dense);
-    if (dense->kind != HRT_DENSE_SHARD || hrt_train_dense_units_create(dense, state)) return true;
+    if (dense->kind != HRT_DENSE_SHARD || hrt_train_dense_units_create(dense, state, error))
+        return true;
     hrt_train_dense_destroy(dense);
     *created = NULL;
-    return hrt_fail(error, "out of memory");
+    return false;
 }
 
 void hrt_train_dense_destroy(struct hrt_train_dense *dense) {

@@ -7,7 +7,12 @@
 
 enum { HRT_DENSE_PIECES = 64 };
 
-enum hrt_train_dense_slot { HRT_DENSE_PARAMETERS, HRT_DENSE_GRADIENTS, HRT_DENSE_SLOTS };
+enum hrt_train_dense_slot {
+    HRT_DENSE_PARAMETERS,
+    HRT_DENSE_GRADIENTS,
+    HRT_DENSE_COPIES, // In bf16.
+    HRT_DENSE_SLOTS
+};
 
 // `count` elements of the buffers, from `offset` on. With dense = shard this rank's part lies there, and the whole
 // tensor comes to its slots.
@@ -84,8 +89,10 @@ struct hrt_mark hrt_train_dense_submit(struct hrt_train_dense *dense,
                                        int64_t tensors, void *buffer, void *room, bool reduce,
                                        bool gather);
 
-// Slots, and jobs of units and buckets, which dense = shard has (dense_units.c). False: out of memory.
-bool hrt_train_dense_units_create(struct hrt_train_dense *dense, struct hrt_state *state);
+// Slots, and jobs of units and buckets, which dense = shard has (dense_units.c). False: out of memory, or the
+// environment asks for something else than it can.
+bool hrt_train_dense_units_create(struct hrt_train_dense *dense, struct hrt_state *state,
+                                  struct hrt_error *error);
 // Bytes of the slots.
 int64_t hrt_train_dense_units_bytes(const struct hrt_program *program);
 void hrt_train_dense_units_destroy(struct hrt_train_dense *dense);

@@ -1,5 +1,5 @@
-// Sums and gathers in rounds, in the background: a list has the steps of a round, and goes on with the next when they are
-// done. A round takes pieces of as many tensors as there is room for; those for one rank are packed into one message.
+// Sums and gathers in rounds, in the background: a list has the steps of a round, and goes on with the next when they
+// are done. A round takes pieces of as many tensors as there is room for; those for one rank are packed into one message.
 #include <assert.h>
 
 #include "runtime/device/device.h"
@@ -70,8 +70,9 @@ static size_t message_bytes(const struct hrt_train_dense *dense, int rank) {
 
 // ---- places of messages
 //
-// Ranks stand in rows of `width`, one for each node; a column has those of the same place in their nodes. Parts of a column
-// lie one behind the other, from row 0 on. Where nodes differ in size, or there is one, or each has one rank, all are one row.
+// Ranks stand in rows of `width`, one for each node; a column has those of the same place in their nodes. Parts of a
+// column lie one behind the other, from row 0 on. Where nodes differ in size, or there is one, or each has one rank,
+// all are one row.
 
 static int rows_of(const struct hrt_train_dense *dense) {
     return dense->comm->size / dense->width;
@@ -160,9 +161,9 @@ static int32_t list_column(struct hrt_train_dense_job *job, enum hrt_step_kind k
     return last;
 }
 
-// Everybody's shares of everybody's parts, inside the node: to a column what all its ranks have to get. Receives come first in
-// a list, so that they are posted before anything is sent. Peers in an order that begins behind this rank, so that not
-// all send to the same one first.
+// Everybody's shares of everybody's parts, inside the node: to a column what all its ranks have to get. Receives come
+// first in a list, so that they are posted before anything is sent. Peers in an order that begins behind this rank, so
+// that not all send to the same one first.
 static void list_shares(struct hrt_train_dense_job *job) {
     struct hrt_train_dense *dense = job->dense;
     const int width = dense->width, row = dense->comm->rank / width;

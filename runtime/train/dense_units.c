@@ -4,8 +4,13 @@
 // take in turn. Pass verify-dense has proven that two are enough. A layer always has the same slot, so emitted
 // code finds it at a fixed place. Gradients have slots of their own. Their sum over the ranks, in the order of
 // ranks, is added to this rank's part, and the slot is cleared.
+//
+// With HECATE_RELEASED=nan a slot that is forgotten is filled with NaN, so that a read before its unit has come, or
+// behind its release, shows in the losses.
 #include <stdlib.h>
+#include <string.h>
 
+#include "runtime/base/error.h"
 #include "runtime/params/rounded.h"
 #include "runtime/params/state.h"
 #include "runtime/params/tensor.h"
@@ -32,6 +37,7 @@ struct hrt_train_dense_units {
     struct parts unit, bucket;
     struct part *summed; // The sum that is under way; NULL: none.
     char *slots;
+    bool spoils; // HECATE_RELEASED=nan.
 };
 
 // Tensors of one layer of a unit or bucket.
@@ -79,7 +85,7 @@ struct shared {
     int64_t layers;
     int64_t elements, tensors; // A layer has so many elements, in tensors of equal size.
     int64_t first;             // Number of the first tensor.
-    size_t pointers[HRT_DENSE_SLOTS], rounded;
+    size_t pointers[HRT_DENSE_SLOTS];
 };
 
 enum { MOST_SLOTS = 2, ALIGNED = 256 };
@@ -88,8 +94,15 @@ static int64_t slots_of(const struct shared *shared) {
     return shared->layers < MOST_SLOTS ? shared->layers : MOST_SLOTS;
 }
 
-static size_t aligned(int64_t elements, size_t element) {
-    return ((size_t)elements * element + ALIGNED - 1) / ALIGNED * ALIGNED;
+static size_t element_of(const struct hrt_program *program, int kind) {
+    return kind == HRT_DENSE_COPIES ? sizeof(hk_bf16)
+                                    : (size_t)hrt_params_element_bytes(program->precision);
+}
+
+// Bytes of a slot.
+static size_t bytes_of(const struct hrt_program *program, const struct shared *shared, int kind) {
+    const size_t bytes = (size_t)shared->elements * element_of(program, kind);
+    return shared->pointers[kind] ? (bytes + ALIGNED - 1) / ALIGNED * ALIGNED : 0;
 }
 
 // Number `index` of parameters, and then of sets. False: it has no slots.
@@ -100,33 +113,41 @@ static bool shared_at(const struct hrt_program *program, int index, struct share
         *shared = (struct shared){.elements = set->experts * set->chunk_elements,
                                   .layers = set->layers,
                                   .tensors = set->experts,
-                                  .pointers = {set->chunks, set->chunk_grads},
-                                  .rounded = set->chunk_rounded};
+                                  .pointers = {set->chunks, set->chunk_grads, set->chunk_rounded}};
         return !program->owned;
     }
     const struct hrt_param *param = &program->param[index];
-    *shared = (struct shared){.elements = param->elements,
-                              .layers = param->layers,
-                              .tensors = 1,
-                              .pointers = {param->pointers, param->grad_pointers},
-                              .rounded = param->rounded_pointers};
+    *shared = (struct shared){
+        .elements = param->elements,
+        .layers = param->layers,
+        .tensors = 1,
+        .pointers = {param->pointers, param->grad_pointers, param->rounded_pointers}};
     return param->set < 0 && hrt_params_is_cut(program, param, HRT_PARAMETERS);
 }
 
-// Gives the tensors of `shared` slots from `slots` on, for elements of `element` bytes, and tells the model. Returns
-// the end of the slots.
-static char *place(const struct hrt_train_dense *dense, const struct shared *shared,
-                   size_t pointers, char *slots, size_t element, int kind) {
-    char **pointer = (char **)((char *)dense->units->state->model + pointers);
-    const size_t bytes = aligned(shared->elements, element);
-    const int64_t each = shared->elements / shared->tensors;
-    if (!pointers) return slots;
-    for (int64_t i = 0; slots && i < shared->layers * shared->tensors; i++) {
+// Gives the tensors of `shared` slots from `slots` on and tells the model. Returns the end of the slots.
+static char *place(const struct hrt_train_dense *dense, const struct shared *shared, int kind,
+                   char *slots) {
+    char **pointer = (char **)((char *)dense->units->state->model + shared->pointers[kind]);
+    const size_t bytes = bytes_of(dense->program, shared, kind);
+    const size_t each =
+        (size_t)(shared->elements / shared->tensors) * element_of(dense->program, kind);
+    if (!bytes) return slots;
+    for (int64_t i = 0; i < shared->layers * shared->tensors; i++) {
         char *layer = slots + (size_t)(i / shared->tensors % MOST_SLOTS) * bytes;
-        pointer[i] = layer + (size_t)(i % shared->tensors * each) * element;
-        if (kind < HRT_DENSE_SLOTS) dense->tensor[shared->first + i].slot[kind] = pointer[i];
+        pointer[i] = layer + (size_t)(i % shared->tensors) * each;
+        dense->tensor[shared->first + i].slot[kind] = pointer[i];
     }
     return slots + (size_t)slots_of(shared) * bytes;
+}
+
+static void spoil(const struct hrt_train_dense *dense, int64_t index) {
+    const struct hrt_train_dense_tensor *tensor = &dense->tensor[index];
+    for (int kind = 0; kind < HRT_DENSE_SLOTS; kind++) {
+        if (kind != HRT_DENSE_GRADIENTS && tensor->slot[kind])
+            hrt_device_spoil(dense->device, tensor->slot[kind],
+                             (size_t)tensor->count * element_of(dense->program, kind));
+    }
 }
 
 static void place_all(struct hrt_train_dense *dense) {
@@ -137,37 +158,42 @@ static void place_all(struct hrt_train_dense *dense) {
         if (!shared_at(program, i, &shared)) continue;
         shared.first =
             i < program->params ? dense->param_tensor[i] : dense->set_tensor[i - program->params];
-        for (int kind = 0; kind < HRT_DENSE_SLOTS; kind++)
-            at = place(dense, &shared, shared.pointers[kind], at, dense->element, kind);
-        at = place(dense, &shared, shared.rounded, at, sizeof(hk_bf16), HRT_DENSE_SLOTS);
+        for (int kind = 0; kind < HRT_DENSE_SLOTS; kind++) at = place(dense, &shared, kind, at);
     }
 }
 
 int64_t hrt_train_dense_units_bytes(const struct hrt_program *program) {
-    const size_t element = (size_t)hrt_params_element_bytes(program->precision);
     struct shared shared;
     size_t bytes = 0;
     for (int i = 0; i < program->params + program->sets; i++) {
         if (!shared_at(program, i, &shared)) continue;
-        const size_t slots = (size_t)slots_of(&shared);
         for (int kind = 0; kind < HRT_DENSE_SLOTS; kind++)
-            bytes += shared.pointers[kind] ? slots * aligned(shared.elements, element) : 0;
-        bytes += shared.rounded ? slots * aligned(shared.elements, sizeof(hk_bf16)) : 0;
+            bytes += (size_t)slots_of(&shared) * bytes_of(program, &shared, kind);
     }
     return (int64_t)bytes;
 }
 
-bool hrt_train_dense_units_create(struct hrt_train_dense *dense, struct hrt_state *state) {
+static bool open_released(bool *spoils, struct hrt_error *error) {
+    const char *asked = getenv("HECATE_RELEASED");
+    *spoils = asked && *asked;
+    return !*spoils || strcmp(asked, "nan") == 0 ||
+           hrt_fail_usage(error, "HECATE_RELEASED=%s: it can only be \"nan\"", asked);
+}
+
+bool hrt_train_dense_units_create(struct hrt_train_dense *dense, struct hrt_state *state,
+                                  struct hrt_error *error) {
     const struct hrt_program *program = dense->program;
     struct hrt_train_dense_units *units = dense->units = calloc(1, sizeof *units);
-    if (!units) return false;
+    if (!units) return hrt_fail(error, "out of memory");
     units->state = state;
+    if (!open_released(&units->spoils, error)) return false;
     units->slots = dense->device->backend->take(
         dense->device, HRT_OF_DEVICE, (size_t)hrt_train_dense_units_bytes(program), false);
     if (!units->slots || !list_parts(dense, &units->unit, program->units, program->unit) ||
         !list_parts(dense, &units->bucket, program->buckets, program->bucket))
-        return false;
+        return hrt_fail(error, "out of memory");
     place_all(dense);
+    for (int64_t i = 0; units->spoils && i < dense->tensors; i++) spoil(dense, i);
     return true;
 }
 
@@ -219,36 +245,39 @@ static void round_tensor(const struct hrt_train_dense *dense, const struct hrt_p
 
 static void round_chunks(const struct hrt_train_dense *dense, int index, int64_t layer) {
     const struct hrt_program *program = dense->program;
-    const struct hrt_set *set = &program->set[index];
-    const char *model = dense->units->state->model;
-    for (int64_t i = layer * set->experts; i < (layer + 1) * set->experts; i++) {
-        for (int k = 0; set->chunk_rounded && k < program->params; k++) {
+    const int64_t experts = program->set[index].experts;
+    const struct hrt_train_dense_tensor *chunk =
+        &dense->tensor[dense->set_tensor[index] + layer * experts];
+    for (int64_t e = 0; program->set[index].chunk_rounded && e < experts; e++) {
+        for (int k = 0; k < program->params; k++) {
             const struct hrt_param *param = &program->param[k];
             if (param->set == index)
-                round_tensor(dense, param, ((float **)(model + set->chunks))[i] + param->offset,
-                             ((hk_bf16 **)(model + set->chunk_rounded))[i] + param->offset);
+                round_tensor(dense, param,
+                             (const float *)chunk[e].slot[HRT_DENSE_PARAMETERS] + param->offset,
+                             (hk_bf16 *)chunk[e].slot[HRT_DENSE_COPIES] + param->offset);
         }
     }
 }
 
 void hrt_train_dense_await(struct hrt_train_dense *dense, int unit, int64_t layer) {
-    const struct hrt_program *program = dense->program;
-    const struct hrt_bucket *list = &program->unit[unit];
+    const struct hrt_bucket *list = &dense->program->unit[unit];
     const struct part *part = find(dense, unit, layer);
     if (!part) return;
     hrt_net_lane_join(dense->comm, part->mark, "parameters");
-    const char *model = dense->units->state->model;
     for (int i = 0; i < list->params; i++) {
-        const struct hrt_param *param = &program->param[list->param[i]];
-        if (param->rounded)
-            round_tensor(dense, param, ((float **)(model + param->pointers))[layer],
-                         ((hk_bf16 **)(model + param->rounded_pointers))[layer]);
+        const struct hrt_train_dense_tensor *tensor =
+            &dense->tensor[dense->param_tensor[list->param[i]] + layer];
+        round_tensor(dense, &dense->program->param[list->param[i]],
+                     (const float *)tensor->slot[HRT_DENSE_PARAMETERS],
+                     (hk_bf16 *)tensor->slot[HRT_DENSE_COPIES]);
     }
     for (int i = 0; i < list->sets; i++) round_chunks(dense, list->set[i], layer);
 }
 
 void hrt_train_dense_release(struct hrt_train_dense *dense, int unit, int64_t layer) {
-    (void)dense, (void)unit, (void)layer; // The slot waits for the next layer.
+    const struct part *part = find(dense, unit, layer);
+    for (int64_t i = 0; dense->units->spoils && part && i < part->tensors; i++)
+        spoil(dense, part->queue[i]);
 }
 
 // ---- gradients
