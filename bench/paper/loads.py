@@ -133,8 +133,45 @@ def fit(recording, first, count, apart):
             "bias": round(math.sqrt(bias / cells), 3)}
 
 
-def imbalance(loads):
-    """Imbalance of experts: the largest load over the mean, the mean over iterations and layers."""
-    iterations, layers, *_ = loads.shape
-    every = [totals(loads, i, layer) for i in range(iterations) for layer in range(layers)]
-    return sum(max(sums) * len(sums) / sum(sums) for sums in every) / len(every)
+def fullest(loads, devices):
+    """Rows of expert parallelism's fullest device over the mean; the mean over iterations, layers and microbatches."""
+    iterations, layers, _, microbatches, experts = loads.shape
+    found = []
+    for i in range(iterations):
+        for layer in range(layers):
+            for m in range(microbatches):
+                sums = totals(loads, i, layer, m)
+                each = [0] * devices
+                for e, rows in enumerate(sums):
+                    each[e * devices // experts] += rows
+                found.append(max(each) * devices / sum(sums))
+    return sum(found) / len(found)
+
+
+def skew_of(wanted, devices, draw):
+    """The skew for which `draw(skew)` has a `fullest` device of `wanted` times the mean, by halving."""
+    low, high = 0.0, 4.0
+    for _ in range(10):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fullest(draw(middle), devices) < wanted else (low, middle)
+    return (low + high) / 2
+
+
+def network_bytes(loads, cluster, rows, row_bytes, chunk_bytes, own):
+    """Bytes that a mean node has to receive from the network in a step, under any placement: a bound from below.
+
+    Each expert that a node does not own costs the cheaper of two: the node's rows travel (there and back, forward and
+    backward), or the expert comes in bf16 and its gradient leaves in fp32. Every byte leaves one node and enters
+    another. A node owns `own` experts of a layer, at best those that would cost most."""
+    iterations, layers, devices, microbatches, experts = loads.shape
+    total = 0.0
+    for node in range(cluster.nodes):
+        mine = range(node * devices // cluster.nodes, (node + 1) * devices // cluster.nodes)
+        for i in range(iterations):
+            for layer in range(layers):
+                cells = [loads.rows[loads.at(i, layer, d, m)] for d in mine for m in range(microbatches)]
+                every = sum(map(sum, cells))
+                here = (rows * cluster.devices / cluster.nodes * sum(cell[e] for cell in cells) / every for e in range(experts))
+                costs = sorted(min(4 * n * row_bytes, 3 * chunk_bytes) for n in here)
+                total += sum(costs[:experts - own])
+    return total / iterations / cluster.nodes

@@ -7,9 +7,10 @@ import plan
 class Numbers:
     def __init__(self, results, quick):
         self.results, self.quick = results, quick
-        self.models = list(dict.fromkeys(each.model for each in plan.main_specs(quick)))
-        self.clusters = list(dict.fromkeys(each.cluster for each in plan.main_specs(quick)))
-        wanted = dict.fromkeys(each.loads for each in plan.main_specs(quick) if each.loads in plan.LOADS)
+        main = list(plan.main_specs(quick))
+        self.models = list(dict.fromkeys(each.model for each in main))
+        self.clusters = list(dict.fromkeys(each.cluster for each in main))
+        wanted = dict.fromkeys(each.loads for each in main if each.loads in plan.LOADS)
         self.loads = [which for which in wanted if self.get(plan.spec(self.models[0], self.clusters[0], "EP", which))]
 
     def get(self, spec):
@@ -43,41 +44,44 @@ class Numbers:
 
     # ---- of the four models
 
-    def faster(self, model, cluster, name, than, loads=None, table=None):
-        """How many times as fast as a policy; the geometric mean over loads."""
-        ratios = []
-        for which in [loads] if loads else self.loads:
-            mine = self.us(plan.spec(model, cluster, name, which, table))
-            other = self.us(plan.spec(model, cluster, than, which))
-            if mine and other:
-                ratios.append(other / mine)
-        return geometric(ratios)
-
-    def bounds(self, model, cluster):
-        """Steps with even loads: under expert parallelism; and where every row is computed where its token is."""
-        return [self.us(plan.spec(model, cluster, "EP", kind, steps=2)) for kind in ("balanced", "local")]
-
-    def of_bound(self, model, cluster, name, which):
-        """[of the balanced step, of the least]: shares of speed."""
-        mine = self.us(plan.spec(model, cluster, name, which))
-        balanced, local = self.bounds(model, cluster)
-        return mine and (balanced / mine, min(balanced, local) / mine)
-
     def every(self):
         return [(cluster, model) for cluster in self.clusters for model in self.models]
 
-    def against(self, name, rival, clusters=None):
-        """Geometric mean over all configurations."""
-        return geometric([r for c, m in self.every() if not clusters or c in clusters
-                          for r in [self.faster(m, c, name, rival)] if r])
+    def ratio(self, model, cluster, name, than, which, **rest):
+        """How many times as fast as a policy."""
+        mine, other = (self.us(plan.spec(model, cluster, each, which, **rest)) for each in (name, than))
+        return mine and other and other / mine
+
+    def over(self, name, than, which, clusters):
+        """Ratios of all models; `than`: a policy, or None for the best rival."""
+        found = []
+        for cluster in clusters:
+            for model in self.models:
+                rival = than or self.best(model, cluster, which)[0]
+                ratio = rival and self.ratio(model, cluster, name, rival, which)
+                found += [ratio] if ratio else []
+        return found
+
+    def best(self, model, cluster, which, **rest):
+        """The fastest rival, and its microseconds."""
+        known = [(us, name) for name in plan.RIVALS for us in [self.us(plan.spec(model, cluster, name, which, **rest))] if us]
+        return min(known)[::-1] if known else (None, None)
+
+    def ideal(self, model, cluster, which, iterations=1):
+        """The larger of two bounds: the step with even loads that sends no row and no expert, and the network's."""
+        even = self.us(plan.local(model, cluster, iterations=iterations))
+        some = self.get(plan.spec(model, cluster, "EP", which, iterations=iterations))
+        return even and some and max(even, some["network_us"])
+
+    def of_ideal(self, name, which, clusters):
+        found = []
+        for cluster in clusters:
+            for model in self.models:
+                mine, ideal = self.us(plan.spec(model, cluster, name, which)), self.ideal(model, cluster, which)
+                found += [ideal / mine] if mine and ideal else []
+        return found
 
 
 def geometric(ratios):
+    ratios = [ratio for ratio in ratios if ratio]
     return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None
-
-
-def states(result):
-    """The paper's count, in bytes: parameters, gradients and optimizer states of a device, replicas as the policy's
-    authors hold them, without saved values and temporaries."""
-    memory = result["paper_memory"]
-    return memory["experts"] + memory["replicas"] + memory["rest"]

@@ -12,6 +12,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import threading
 import time
 
 import loads
@@ -29,7 +30,8 @@ class Bench:
         recording = pathlib.Path(args.recording)
         self.recording = loads.read(recording) if recording.is_file() else None
         self.compiler = hashlib.sha256(self.hecatec.read_bytes()).hexdigest()[:12]
-        self.fit = loads.fit(self.recording, plan.WINDOWS["late"][0], 4, 60) if self.recording else plan.FIT
+        self.fit = loads.fit(self.recording, plan.WINDOWS["recorded"][0], 4, 60) if self.recording else plan.FIT
+        self.drawing, self.skews = threading.Lock(), {}
         self.passes = self.without_overlap()
         self.cached = args.cached
 
@@ -56,24 +58,37 @@ class Bench:
                           lambda at=at, count=count: loads.adapt(self.recording, at, count, layers, experts))
                 for part, at, count in (("before", first - 2, 2), ("judged", first, count))]
 
-    def drawn(self, layers, experts, devices):
-        name = f"drawn-{layers}x{experts}-{devices}"
-        whole = self.cache / f"{name}.whole.loads"
-        if not whole.exists():
-            command = [self.replay, f"--synthesize={whole}.part", f"--nodes={devices // 8}", "--devices=8",
-                       f"--experts={experts}", f"--layers={layers}", "--iterations=16", "--microbatches=1", "--rows=8192"]
-            command += [f"--{key}={value}" for key, value in self.fit.items()]
+    def synthesized(self, layers, experts, devices, skew, iterations):
+        """Drawn loads of 16 steps, as the recording drifts."""
+        path = self.cache / f"drawn-{layers}x{experts}-{devices}-{iterations}-{skew:.5f}.loads"
+        if not path.exists():
+            fresh = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
+            command = [self.replay, f"--synthesize={fresh}", "--nodes=1", f"--devices={devices}", f"--experts={experts}",
+                       f"--layers={layers}", "--iterations=16", f"--microbatches={iterations}", "--rows=8192", f"--skew={skew:.5f}",
+                       f"--drift={self.fit['drift']}", f"--bias={self.fit['bias']}"]
             subprocess.run(command, check=True, capture_output=True)
-            pathlib.Path(f"{whole}.part").rename(whole)
-        return [self.file(f"{name}-{part}", lambda at=at: loads.read(whole).part(at, 8))
-                for part, at in (("before", 0), ("judged", 8))]
+            fresh.rename(path)
+        return path
+
+    def drawn(self, spec):
+        """Loads with a skew for which expert parallelism's fullest device has `loads` times the mean."""
+        cluster, layers = plan.CLUSTERS[spec.cluster], plan.MODELS[spec.model]
+        shape = (layers, cluster.experts, cluster.devices)
+        with self.drawing:
+            if (shape, spec.loads) not in self.skews:
+                self.skews[shape, spec.loads] = loads.skew_of(
+                    float(spec.loads), cluster.devices, lambda skew: loads.read(self.synthesized(*shape, skew, 1)))
+            whole = self.synthesized(*shape, self.skews[shape, spec.loads], spec.iterations)
+            name = f"ep{spec.loads}-{layers}x{cluster.experts}-{cluster.devices}-{spec.iterations}"
+            return [self.file(f"{name}-{part}", lambda at=at: loads.read(whole).part(at, 8)) for part, at in (("before", 0), ("judged", 8))]
 
     def loads_of(self, spec):
+        """Loads to plan with, and those that are simulated."""
         cluster, layers = plan.CLUSTERS[spec.cluster], plan.MODELS[spec.model]
         if spec.loads in plan.WINDOWS:
             return self.recorded(spec.loads, layers, cluster.experts)
-        if spec.loads == "drawn":
-            return self.drawn(layers, cluster.experts, cluster.devices)
+        if spec.loads in plan.IMBALANCES:
+            return self.drawn(spec)
         if spec.loads == "assumed":
             return [None, None]
         name = f"{spec.loads}-{layers}x{cluster.experts}-{cluster.devices}"
@@ -83,10 +98,11 @@ class Bench:
     # ---- one simulation
 
     def command(self, spec):
-        cluster = plan.CLUSTERS[spec.cluster]
-        command = [str(self.hecatec), f"--cluster={ROOT}/examples/clusters/{cluster.file}.moe"]
+        cluster, tokens = plan.CLUSTERS[spec.cluster], plan.TOKENS[spec.model]
+        command = [str(self.hecatec), "--target=cuda", f"--cluster={ROOT}/examples/clusters/{cluster.file}.moe"]
         sets = [f"parallel.experts={spec.policy}", f"cluster.nodes={cluster.nodes}",
-                f"train.tokens={plan.TOKENS[spec.model] * cluster.devices}", *spec.sets]
+                f"parallel.microbatch={tokens // plan.dim(spec.model, 'T')}",
+                f"train.tokens={spec.iterations * tokens * cluster.devices}", *spec.sets]
         for each in [f"E={cluster.experts}", *spec.defines]:
             command += ["-D", each]
         for each in sets:
@@ -95,26 +111,46 @@ class Bench:
             command += [f"--passes={self.passes}"]
         return command + [f"{ROOT}/examples/{spec.model}.moe"]
 
+    def planned(self, spec, name, before):
+        """A plan file from loads that were recorded before those that are simulated."""
+        kept = self.cache / f"{name}.plan"
+        subprocess.run([*self.command(spec), f"--profile={before}", f"--emit-plan={kept}", "-S", "-o", os.devnull], check=True,
+                       capture_output=True, text=True)
+        if spec.even:
+            choices, devices = json.loads(kept.read_text()), plan.CLUSTERS[spec.cluster].devices
+            for each in choices["sets"].values():
+                each["owner"] = [[e * devices // each["experts"] for e in range(each["experts"])]] * each["layers"]
+            kept.write_text(json.dumps(choices))
+        return kept
+
     def simulate(self, spec, name):
         before, judged = self.loads_of(spec)
-        command = self.command(spec)
-        use = [f"--profile={judged}"] if judged else []
+        command, kept = self.command(spec), None
+        if judged:
+            command += [f"--profile={judged}"]
         if spec.policy != "ep" and judged:
-            kept = self.cache / f"{name}.plan"
-            subprocess.run([*command, f"--profile={before}", f"--emit-plan={kept}", "-S", "-o", os.devnull], check=True,
-                           capture_output=True, text=True)
-            use += [f"--plan={kept}"]
+            kept = self.planned(spec, name, before)
+            command += [f"--plan={kept}"]
         begin = time.monotonic()
-        done = subprocess.run([*command, *use, f"--simulate={spec.steps}", "--json"], check=True, capture_output=True, text=True)
+        done = subprocess.run([*command, f"--simulate={spec.steps}", "--json"], check=True, capture_output=True, text=True)
         result = json.loads(done.stdout)
         result["seconds"] = time.monotonic() - begin
-        if spec.policy != "ep" and judged:
+        if spec.loads in plan.LOADS:
+            result["network_us"] = self.network_us(spec, judged)
+        if kept:
             kept.unlink()
         return result
 
+    def network_us(self, spec, judged):
+        """The least time of a step on the nodes' links to the network."""
+        cluster, model = plan.CLUSTERS[spec.cluster], spec.model
+        width, own = plan.dim(model, "D"), cluster.experts // cluster.nodes
+        rows = spec.iterations * plan.TOKENS[model] * plan.TOPK
+        return loads.network_bytes(loads.read(judged), cluster, rows, 2 * width, 4 * width * plan.hidden(model), own) / cluster.network * 1e6
+
     def run(self, spec):
         """The result of a simulation; None where hecatec refuses it."""
-        text = json.dumps([self.compiler, self.command(spec)[1:], spec.loads, spec.steps, self.fit, loads_hash(), plan.WINDOWS])
+        text = json.dumps([self.compiler, self.command(spec)[1:], spec.loads, spec.steps, spec.even, self.fit, loads_hash(), plan.WINDOWS])
         name = hashlib.sha256(text.encode()).hexdigest()[:24]
         path = self.cache / f"{name}.json"
         if path.exists():

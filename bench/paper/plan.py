@@ -1,9 +1,24 @@
 """The simulations of bench/paper: models, clusters, policies, loads, and the lists of configurations."""
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 MODELS = {"gpt-moe-s": 12, "gpt-moe-l": 12, "bert-moe": 12, "bert-moe-deep": 24}  # Layers.
 NAMES = {"gpt-moe-s": "GPT-MoE-S", "gpt-moe-l": "GPT-MoE-L", "bert-moe": "BERT-MoE", "bert-moe-deep": "BERT-MoE-Deep"}
-TOKENS = {"gpt-moe-s": 8192, "gpt-moe-l": 8192, "bert-moe": 4096, "bert-moe-deep": 4096}  # In one step of a device.
+# Tokens of a device in one iteration.
+TOKENS = {"gpt-moe-s": 8192, "gpt-moe-l": 8192, "bert-moe": 4096, "bert-moe-deep": 4096}
+TOPK = 2
+
+
+def dim(model, name):
+    """A dim of an example, as its text states it."""
+    return int(re.search(rf"\b{name} = (\d+)", (EXAMPLES / f"{model}.moe").read_text())[1])
+
+
+def hidden(model):
+    """The width of an expert of these models."""
+    return 2 * dim(model, "D")
 
 
 @dataclass(frozen=True)
@@ -12,41 +27,46 @@ class Cluster:
     nodes: int
     experts: int
     title: str
+    network: float  # Bytes a second that a node sends, and receives.
 
     @property
     def devices(self):
         return 8 * self.nodes
 
 
-CLUSTERS = {"A16": Cluster("paper-a", 2, 32, "16 GPUs of A"), "A": Cluster("paper-a", 4, 64, "A"),
-            "B": Cluster("paper-b", 4, 64, "B")}
+CLUSTERS = {"A16": Cluster("paper-a", 2, 32, "16 GPUs of A", 12.5e9), "A": Cluster("paper-a", 4, 64, "A", 12.5e9),
+            "B": Cluster("paper-b", 4, 64, "B", 50e9)}
 
-REMATERIALIZED = ("parallel.placement.rematerialize=true",)
-KEPT = ("parallel.placement.rematerialize=false",)
 POLICIES = {  # Name on the page -> parallel.experts and further settings.
     "EP": ("ep", ()),
     "FasterMoE": ("fastermoe", ()),
     "SmartMoE": ("smartmoe", ()),
     "FlexMoE": ("flexmoe", ()),
-    "FSSDP": ("hecate", KEPT),
-    "FSSDP-RM": ("hecate", REMATERIALIZED),
-    "quota": ("fssdp", KEPT),
-    "quota-RM": ("fssdp", REMATERIALIZED),
+    "EPLB": ("eplb", ()),
+    "UltraEP": ("ultraep", ()),
+    "LLEP": ("llep", ()),
+    "LAER": ("laer", ()),
+    "FSDP": ("fsdp", ()),
+    "FSSDP": ("hecate", ()),
+    "quota": ("fssdp", ()),
 }
-RIVALS = ("EP", "FasterMoE", "SmartMoE", "FlexMoE", "FSSDP", "FSSDP-RM")
-OTHERS = {"LAER": ("laer", ()), "UltraEP": ("ultraep", ()), "LLEP": ("llep", ()), "EPLB": ("eplb", ()),
-          "FSDP": ("fsdp", ())}
+RIVALS = tuple(name for name in POLICIES if name not in ("FSSDP", "quota"))
+# Links that cost nothing but latency.
+FREE = ("cluster.link.intra.bandwidth=1e6GB/s", "cluster.link.inter.bandwidth=1e6GB/s")
+REMATERIALIZE = {"kept": "false", "re-materialized": "true"}
 
+IMBALANCES = ("1.1", "1.3", "2", "4")  # Rows of expert parallelism's fullest device, over the mean.
+LOADS = (*IMBALANCES, "recorded")
 # Stored iterations of four microbatches, the first and how many; plans are made from the two before them.
-WINDOWS = {"early": (20, 2), "late": (60, 2), "long": (15, 25)}
-LOADS = ("late", "early", "drawn")
+WINDOWS = {"recorded": (60, 2), "long": (15, 25)}
 STEPS = 7
 FIT = {"skew": 1.248, "drift": 0.0135, "bias": 0.061}  # The recording's late window's, if it is missing.
 
 
 @dataclass(frozen=True)
 class Spec:
-    """One simulation. `loads`: a name of LOADS, balanced, local or assumed; `plan`: whether choices are made from earlier loads."""
+    """One simulation. `loads`: a name of LOADS, long, balanced, local or assumed; `iterations` of a step; `even`:
+    owners are even at first."""
     model: str
     cluster: str
     policy: str
@@ -55,93 +75,122 @@ class Spec:
     defines: tuple = ()
     steps: int = STEPS
     passes: str = ""
+    iterations: int = 1
+    even: bool = False
 
     @property
     def key(self):
-        extra = ",".join([*self.sets, *self.defines, self.passes])
+        extra = ",".join([*self.sets, *self.defines, self.passes, str(self.iterations), str(self.even)])
         return f"{self.model}/{self.cluster}/{self.policy}/{self.loads}/{self.steps}/{extra}"
 
 
-def spec(model, cluster, name, loads, table=None, more=(), **rest):
-    policy, sets = (table or POLICIES)[name]
+def spec(model, cluster, name, loads, more=(), **rest):
+    policy, sets = POLICIES[name]
     return Spec(model, cluster, policy, loads, tuple(sets) + tuple(more), **rest)
+
+
+def free(model, cluster, loads, **rest):
+    return spec(model, cluster, "EP", loads, more=FREE, **rest)
+
+
+def local(model, cluster, **rest):
+    """The step in which every token's experts are where it is, and all are loaded alike."""
+    return spec(model, cluster, "EP", "local", steps=2, **rest)
 
 
 def main_specs(quick):
     models = ("gpt-moe-s", "bert-moe") if quick else MODELS
-    clusters = ("A", "B") if quick else CLUSTERS
-    loads = ("late",) if quick else LOADS
-    for cluster in clusters:
+    for cluster in ("A", "B"):
         for model in models:
-            for kind in ("balanced", "local"):
-                yield spec(model, cluster, "EP", kind, steps=2)
-            for name in POLICIES:
-                for which in loads:
+            yield local(model, cluster)
+            for which in ("1.3", "2") if quick else LOADS:
+                yield free(model, cluster, which)
+                for name in POLICIES:
                     yield spec(model, cluster, name, which)
 
 
-def other_specs(quick):
+def small_specs(quick):
+    for model in () if quick else MODELS:
+        for which in ("1.3", "2"):
+            for name in ("EP", "FSSDP", "quota"):
+                yield spec(model, "A16", name, which)
+
+
+ITERATIONS = (2, 4, 8)
+
+
+def step_specs(quick):
     for cluster in ("A", "B"):
-        for name in OTHERS:
-            for which in ("late",) if quick else ("late", "early"):
-                yield spec("gpt-moe-s", cluster, name, which, OTHERS)
+        for iterations in ITERATIONS[1:2] if quick else ITERATIONS:
+            yield local("gpt-moe-s", cluster, iterations=iterations)
+            yield free("gpt-moe-s", cluster, "2", iterations=iterations)
+            for name in POLICIES:
+                yield spec("gpt-moe-s", cluster, name, "2", iterations=iterations)
 
 
-# Ablations, one change at a time: of the paper's FSSDP, and of quota.
+def memory_specs(quick):
+    for model in ("gpt-moe-s",) if quick else MODELS:
+        for name in ("FSSDP", "quota"):
+            for flag in REMATERIALIZE.values():
+                yield spec(model, "B", name, "2", more=(f"parallel.placement.rematerialize={flag}",))
+
+
+# Ablations, one change at a time: settings, and whether owners are even at first.
 PAPER_ABLATIONS = {
-    "both": (),
-    "materialization alone": ("parallel.placement.reshard=never",),
-    "sharding alone": ("parallel.placement.memory=0", "parallel.placement.overlap=0"),
+    "both": ((), False),
+    "materialization alone: owners stay even": (("parallel.placement.reshard=never",), True),
+    "sharding alone: no replicas": (("parallel.placement.memory=0", "parallel.placement.overlap=0"), False),
 }
 ABLATIONS = {
-    "all of it": (),
-    "rows split evenly, not by quotas": ("parallel.placement.dispatch=even",),
-    "no calibration": ("parallel.placement.calibrate=false",),
-    "always calibrated": ("parallel.placement.calibrate=true",),
-    "one slot (m = 1)": ("parallel.placement.memory=1",),
-    "nothing enters nodes (t = 0)": ("parallel.placement.overlap=0",),
-    "even first owners (reshard = never)": ("parallel.placement.reshard=never",),
-    "forecast = the last iteration": ("parallel.placement.forecast.iterations=1",),
+    "all of it": ((), False),
+    "rows split evenly, not by quotas": (("parallel.placement.dispatch=even",), False),
+    "no calibration": (("parallel.placement.calibrate=false",), False),
+    "always calibrated": (("parallel.placement.calibrate=true",), False),
+    "one slot (m = 1)": (("parallel.placement.memory=1",), False),
+    "nothing enters nodes (t = 0)": (("parallel.placement.overlap=0",), False),
+    "first owners stay": (("parallel.placement.reshard=never",), False),
+    "owners stay even": (("parallel.placement.reshard=never",), True),
+    "forecast = the last iteration": (("parallel.placement.forecast.iterations=1",), False),
 }
+WITHOUT_OVERLAP = "no transfer behind computation"
 
 
 def ablation_specs(quick):
     for cluster in ("B",) if quick else ("A", "B"):
-        for more in PAPER_ABLATIONS.values():
-            yield spec("gpt-moe-s", cluster, "FSSDP", "late", more=more)
-        for more in ABLATIONS.values():
-            yield spec("gpt-moe-s", cluster, "quota", "late", more=more)
-        for name in ("FSSDP", "quota"):
-            yield spec("gpt-moe-s", cluster, name, "late", passes="no overlap")
+        for name, changes in (("FSSDP", PAPER_ABLATIONS), ("quota", ABLATIONS)):
+            for more, even in changes.values():
+                yield spec("gpt-moe-s", cluster, name, "2", more=more, even=even)
+            yield spec("gpt-moe-s", cluster, name, "2", passes="no overlap")
 
 
-MICROBATCHES = (1, 2, 4, 8, 16)
+SEQUENCES = (1, 2, 4, 8, 16)
 
 
-def batch_sets(microbatch, cluster="B"):
-    tokens = microbatch * 2048 * CLUSTERS[cluster].devices
-    return (f"parallel.microbatch={microbatch}", f"train.tokens={tokens}")
+def batch_sets(sequences, cluster="B"):
+    return (f"parallel.microbatch={sequences}", f"train.tokens={sequences * dim('gpt-moe-s', 'T') * CLUSTERS[cluster].devices}")
 
 
 def batch_specs(quick):
-    for microbatch in MICROBATCHES[1:4] if quick else MICROBATCHES:
-        for name in ("EP", "FSSDP", "quota"):
-            yield spec("gpt-moe-s", "B", name, "late", more=batch_sets(microbatch))
-        for kind in ("balanced", "local"):
-            yield spec("gpt-moe-s", "B", "EP", kind, more=batch_sets(microbatch), steps=2)
+    for sequences in SEQUENCES[1:4] if quick else SEQUENCES:
+        yield local("gpt-moe-s", "B", more=batch_sets(sequences))
+        for name in ("EP", "LAER", "FSSDP", "quota"):
+            yield spec("gpt-moe-s", "B", name, "2", more=batch_sets(sequences))
 
 
-GROWTH = ((4, 64), (16, 128), (64, 256), (128, 512))  # Nodes of 8, experts.
+GROWTH = ((4, 8, 64), (16, 8, 128), (64, 8, 256), (128, 8, 512))  # Nodes, their devices, experts.
+DOMAINS = ((36, 8, 288), (4, 72, 288))
+SHOWN = ("EP", "LAER", "FSDP", "FSSDP", "quota")
 
 
-def growth_sets(nodes):
-    return (f"cluster.nodes={nodes}", f"train.tokens={nodes * 8 * 8192}")
+def growth_spec(name, nodes, devices, experts):
+    more = (f"cluster.nodes={nodes}", f"cluster.devices={devices}", f"train.tokens={nodes * devices * 8192}")
+    return spec("gpt-moe-s", "B", name, "assumed", more=more, defines=(f"E={experts}",), steps=3)
 
 
 def growth_specs(quick):
-    for nodes, experts in GROWTH[:2] if quick else GROWTH:
-        for name in ("EP", "FSSDP", "quota"):
-            yield spec("gpt-moe-s", "B", name, "assumed", more=growth_sets(nodes), defines=(f"E={experts}",), steps=3)
+    for each in GROWTH[:2] if quick else (*GROWTH, *DOMAINS):
+        for name in SHOWN:
+            yield growth_spec(name, *each)
 
 
 INTERVALS = (10, 25, 50, 90)  # The recording's long part has 100 iterations.
@@ -158,7 +207,7 @@ def interval_specs(quick):
 
 def all_specs(quick):
     seen = {}
-    for make in (main_specs, other_specs, ablation_specs, batch_specs, growth_specs, interval_specs):
+    for make in (main_specs, small_specs, step_specs, memory_specs, ablation_specs, batch_specs, growth_specs, interval_specs):
         for each in make(quick):
             seen[each.key] = each
     return list(seen.values())

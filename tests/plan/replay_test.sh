@@ -75,6 +75,14 @@ awk '$1 ~ /^[a-z#]/ { form = $1 } $1 !~ /:$/ { next }
            exit experts != 12 || copies < 1 || transfers != 8 * copies || bad }' "$work/step" ||
     fail "--print contradicts itself: $(cat "$work/step")"
 
+# A table without a line says why.
+"$replay" --synthesize="$work/d.loads" --devices=3 --microbatches=1 --iterations=2 --experts=12 --layers=1 --rows=500
+"$replay" "$work/d.loads" --policy=ep --devices=3 | grep -q "^no lines: .*--forecast-age=1 takes" || fail "no reason for an empty table"
+"$replay" "$work/d.loads" --policy=ep --devices=3 --forecast-age=2 | grep -q "^no lines: .* 2 stored .* 2 of" ||
+    fail "no reason for an empty table of old forecasts"
+"$replay" "$work/d.loads" --policy=ep --devices=3 --forecast-age=1 >"$work/out"
+grep -q "^no lines" "$work/out" && fail "a reason for a table that is not empty"
+
 refuses 1 "No such file" "$work/none" --policy=ep
 head -c 100 "$work/a.loads" >"$work/short"
 refuses 1 "claims" "$work/short" --policy=ep --devices=3

@@ -13,6 +13,20 @@ static void line(FILE *out, const struct hpl_policy *policy, const char *part,
             policy->when == HPL_WHEN_FORECAST ? "hidden" : "critical", s->plan_us);
 }
 
+// Why the table has no line: no microbatch has a forecast.
+static void explain_empty(FILE *out, const struct loads *loads, const struct setting *setting) {
+    if (setting->forecast_age == 0) {
+        fprintf(out, "no lines: the forecast is the microbatch before, and an iteration of these "
+                     "loads has one; "
+                     "--forecast-age=1 takes the stored iteration before\n");
+    } else {
+        fprintf(out,
+                "no lines: a forecast of %u stored iterations before needs more than the %u of "
+                "these loads\n",
+                setting->forecast_age, loads->iterations);
+    }
+}
+
 void text_report(FILE *out, const struct loads *loads, const struct setting *setting,
                  const struct series *series, int32_t count) {
     const int32_t nodes = setting->topology.nodes;
@@ -24,6 +38,7 @@ void text_report(FILE *out, const struct loads *loads, const struct setting *set
         out, "%-10s %-5s %6s %7s %7s %7s %7s %7s %7s %7s %7s %7s %8s %7s %6s %8s %8s %-8s %8s\n",
         "policy", "part", "steps", "max/avg", "p95", "worst", "bound", "beyond", "cross", "bound",
         "intra", "entries", "replicas", "exposed", "states", "MB", "grad MB", "moved", "plan us");
+    bool empty = true;
     for (int32_t i = 0; i < count; i++) {
         const uint32_t early = setting->early;
         const struct summary parts[] = {
@@ -32,5 +47,7 @@ void text_report(FILE *out, const struct loads *loads, const struct setting *set
         };
         line(out, series[i].policy, "early", &parts[0]);
         line(out, series[i].policy, "late", &parts[1]);
+        empty = empty && parts[0].count + parts[1].count == 0;
     }
+    if (empty) explain_empty(out, loads, setting);
 }
