@@ -41,6 +41,7 @@ struct hec_pipeline_hooks {
     // module. May be NULL.
     void (*after)(void *user, const struct hec_step *step, MlirOperation module);
     void *user;
+    bool trusts; // Modules are not verified: nothing is built from them.
 };
 
 // Runs the steps first, first + 1, ... before `end` (negative: to the last; `first`: none). Before

@@ -94,7 +94,7 @@ bool hec_run_passes(struct hec_compilation *c, int *status) {
     const bool any = first < hec_pipeline_steps(c->pipeline);
     hec_crash_progress(any ? pass_phrase(c, first) : "emitting C", from);
     hec_crash_after(c, "graph");
-    const struct hec_pipeline_hooks hooks = {.after = after_step, .user = c};
+    const struct hec_pipeline_hooks hooks = {.after = after_step, .user = c, .trusts = c->trial};
     const enum hec_pass_result result =
         hec_pipeline_run(c->pipeline, c->module, first, end, &hooks);
     if (c->options->time_passes) hec_pipeline_print_times(c->pipeline, stderr);

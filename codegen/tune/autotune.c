@@ -121,7 +121,10 @@ static bool run(struct tuning *t, struct trial *trial, int count, enum effort ef
     for (int i = 0; i < count; i++) {
         const char **set = hec_arena_alloc(t->c->arena, HEC_KNOBS, sizeof *set);
         made[i] = (struct hec_trial){
-            .set = set, .steps = effort == AT_LENGTH ? LONG : SHORT, .coarse = effort == COARSE};
+            .set = set,
+            .steps = effort == AT_LENGTH ? LONG : SHORT,
+            .effort = effort == COARSE ? HEC_TRIAL_SUMS : HEC_TRIAL_MESSAGES,
+        };
         for (int k = 0; k < HEC_KNOBS; k++) {
             if (trial[i].candidate.set[k]) set[made[i].count++] = trial[i].candidate.set[k];
         }

@@ -1,9 +1,9 @@
-// From the program's own settings on, every open setting may take a step towards less memory. The single step that
-// saves most for its time is taken, with all that cost nearly nothing, until the program fits; then steps that were not
-// needed are taken back. Trials (trial.h) tell memory and time.
+// The memory of all combinations of open settings is known from few trials (trial.h), which simulate nothing: tokens'
+// settings and those of what is held add up. A combination that fits matters only where no setting could go less far.
+// Trials check its memory, and its steps are simulated. Where several are about as fast, the search for slots tells
+// which one makes the best use of the room that is left.
 #include "codegen/tune/fit.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,18 @@
 #include "passes/plan_file.h"
 #include "runtime/plan/types.h"
 
-enum { AXES = 5, STEPS = 8, POINTS = 128, ROUNDS = 16, SHORT = 2, MICROBATCH = 0, REPLICAS = 5 };
-static const double nearly_nothing = 0.005; // Part of a step's time.
+enum {
+    MICROBATCH,
+    LOGITS,
+    RECOMPUTE,
+    DENSE,
+    HOST,
+    AXES,
+    TOKENS = DENSE
+}; // Before TOKENS: tokens' axes.
+enum { STEPS = 8, REPLICAS = 5, FINAL = 4 };
+static const double nearly = 1.05; // A sum of parts may be that much too high.
+static const double alike = 1.1;   // Replicas may be worth more than what is between two steps.
 
 // A setting, and values from its own on, each of which needs less memory than the one before.
 struct axis {
@@ -31,22 +41,25 @@ struct axis {
 
 static const struct axis ladders[AXES] = {
     [MICROBATCH] = {"parallel.microbatch", {NULL}, 0},
-    {"parallel.logits", {"whole", "512"}, 2},
-    {"parallel.recompute", {"none", "elementwise", "cheap", "all"}, 4},
-    {"parallel.dense", {"replicate", "states", "shard"}, 3},
-    {"parallel.states", {"device", "host"}, 2},
+    [LOGITS] = {"parallel.logits", {"whole", "512"}, 2},
+    [RECOMPUTE] = {"parallel.recompute", {"none", "elementwise", "cheap", "all"}, 4},
+    [DENSE] = {"parallel.dense", {"replicate", "states", "shard"}, 3},
+    [HOST] = {"parallel.states", {"device", "host"}, 2},
 };
 
+// A combination.
 struct point {
     int at[AXES];
-    struct hec_trial trial;
+    bool sound;         // As far as known, the program can have it.
+    bool summed, timed; // A trial has told the bytes; and the time.
+    struct hec_step_score score;
 };
 
 struct fit {
     struct hec_compilation *c;
     struct axis axis[AXES];
     const char *tokens;  // "train.tokens=N" of the own settings: other microbatches leave them.
-    struct point *point; // [POINTS] tried ones.
+    struct point *point; // [points] all combinations; the first are the own settings.
     int points;
 };
 
@@ -96,21 +109,18 @@ static int find_axes(struct fit *f) {
 
 // ---- trials
 
-static bool is_same(const struct point *a, const struct point *b) {
-    return memcmp(a->at, b->at, sizeof a->at) == 0;
-}
-
 static void look(void *context) {
     (void)context;
 }
 
-static void run_trials(struct fit *f, struct hec_trial *trial, int count, bool memory) {
+static void run_trials(struct fit *f, struct hec_trial *trial, int count,
+                       enum hec_trial_effort effort) {
     const struct hec_trial_watch watch = {.stop = INFINITY, .look = look};
-    for (int i = 0; i < count; i++) trial[i].memory = memory;
+    for (int i = 0; i < count; i++) trial[i].effort = effort;
     hec_trials(f->c->options, trial, count, &watch);
 }
 
-// For the least memory the fewest replicas are enough; then nothing has to be searched. Returns how many settings.
+// The fewest replicas leave the most room, and nothing to search. Returns how many settings.
 static int least_replicas(const struct hec_compilation *c, const char **set) {
     static const char *const least[][2] = {
         {"parallel.placement.memory", "parallel.placement.memory=1"},
@@ -130,8 +140,8 @@ static int least_replicas(const struct hec_compilation *c, const char **set) {
 // The settings of a point that are not the program's own.
 static struct hec_trial trial_of(struct fit *f, const struct point *p) {
     struct hec_arena *arena = f->c->arena;
-    const char **set = hec_arena_alloc(arena, AXES + 2 + REPLICAS, sizeof *set);
-    struct hec_trial trial = {.set = set, .steps = SHORT, .coarse = true};
+    const char **set = hec_arena_alloc(arena, AXES + 1, sizeof *set);
+    struct hec_trial trial = {.set = set};
     for (int a = 0; a < AXES; a++) {
         const struct axis *axis = &f->axis[a];
         if (p->at[a])
@@ -141,19 +151,8 @@ static struct hec_trial trial_of(struct fit *f, const struct point *p) {
     return trial;
 }
 
-// The same with the fewest replicas: nothing is searched, and points are compared by all else.
-static struct hec_trial quick_trial(struct fit *f, const struct point *p) {
-    struct hec_trial trial = trial_of(f, p);
-    const char **set =
-        hec_arena_alloc(f->c->arena, (size_t)trial.count + 1 + REPLICAS, sizeof *set);
-    for (int i = 0; i < trial.count; i++) set[i] = trial.set[i];
-    trial.set = set;
-    trial.count += least_replicas(f->c, set + trial.count);
-    return trial;
-}
-
-// The least memory of a point, on other nodes.
-static struct hec_trial memory_of(struct fit *f, const struct point *p, int64_t nodes) {
+// The same with the fewest replicas, on as many nodes; 0: its own.
+static struct hec_trial least_trial(struct fit *f, const struct point *p, int64_t nodes) {
     struct hec_arena *arena = f->c->arena;
     const struct axis *microbatch = &f->axis[MICROBATCH];
     struct hec_trial trial = trial_of(f, p);
@@ -161,7 +160,7 @@ static struct hec_trial memory_of(struct fit *f, const struct point *p, int64_t 
     for (int i = 0; i < trial.count; i++) set[i] = trial.set[i];
     trial.set = set;
     trial.count += least_replicas(f->c, set + trial.count);
-    if (nodes == hec_setting_count(f->c->module, HEC_KEY_cluster_nodes, 1)) return trial;
+    if (nodes == 0) return trial;
     set[trial.count++] = hec_arena_format(arena, "cluster.nodes=%" PRId64, nodes);
     set[trial.count++] = "train.tokens=auto";
     if (microbatch->steps)
@@ -170,172 +169,190 @@ static struct hec_trial memory_of(struct fit *f, const struct point *p, int64_t 
     return trial;
 }
 
-// Tries points that were not tried yet, side by side, and fills in all of them.
-static void try_points(struct fit *f, struct point *wanted, int count) {
-    struct hec_trial trial[2 * AXES + 1];
-    int of[2 * AXES + 1], fresh = 0;
-    assert(count <= 2 * AXES + 1);
+// Trials of those points that have had none with as much effort, side by side.
+static void try_points(struct fit *f, struct point **p, int count, enum hec_trial_effort effort) {
+    struct hec_trial *trial = hec_arena_alloc(f->c->arena, (size_t)count + 1, sizeof *trial);
+    struct point **of = hec_arena_alloc(f->c->arena, (size_t)count + 1, sizeof *of);
+    int fresh = 0;
     for (int i = 0; i < count; i++) {
-        int known = 0;
-        while (known < f->points && !is_same(&f->point[known], &wanted[i])) known++;
-        if (known == f->points && f->points < POINTS) {
-            of[fresh] = f->points;
-            trial[fresh++] = quick_trial(f, &wanted[i]);
-            f->point[f->points++] = wanted[i];
-        }
+        if (effort == HEC_TRIAL_MEMORY ? p[i]->summed : p[i]->timed) continue;
+        p[i]->summed = true;
+        p[i]->timed = effort != HEC_TRIAL_MEMORY;
+        of[fresh] = p[i];
+        trial[fresh++] = least_trial(f, p[i], 0);
     }
-    run_trials(f, trial, fresh, false);
-    for (int i = 0; i < fresh; i++) f->point[of[i]].trial = trial[i];
-    for (int i = 0; i < count; i++) {
-        for (int k = 0; k < f->points; k++) {
-            if (is_same(&f->point[k], &wanted[i])) wanted[i] = f->point[k];
-        }
+    run_trials(f, trial, fresh, effort);
+    for (int i = 0; i < fresh; i++) {
+        of[i]->sound = trial[i].sound;
+        of[i]->score = trial[i].score;
+    }
+}
+
+// ---- memory
+
+static int steps_of(const struct fit *f, int axis) {
+    return f->axis[axis].steps ? f->axis[axis].steps : 1;
+}
+
+static void list_points(struct fit *f) {
+    f->points = 1;
+    for (int a = 0; a < AXES; a++) f->points *= steps_of(f, a);
+    f->point = hec_arena_alloc(f->c->arena, (size_t)f->points, sizeof *f->point);
+    for (int i = 0; i < f->points; i++) {
+        for (int a = 0, rest = i; a < AXES; rest /= steps_of(f, a++))
+            f->point[i].at[a] = rest % steps_of(f, a);
+    }
+}
+
+static struct point *point_at(const struct fit *f, const int at[AXES]) {
+    int number = 0;
+    for (int a = AXES - 1; a >= 0; a--) number = number * steps_of(f, a) + at[a];
+    return &f->point[number];
+}
+
+// The point with p's settings on axes `from` .. `to` - 1, and its own ones on the others.
+static struct point *part_of(const struct fit *f, const struct point *p, int from, int to) {
+    int at[AXES] = {0};
+    for (int a = from; a < to; a++) at[a] = p->at[a];
+    return point_at(f, at);
+}
+
+// The microbatches whose memory trials tell: the first two and the last. Others lie between.
+static bool is_end(const struct fit *f, int microbatch) {
+    return microbatch < 2 || microbatch == steps_of(f, MICROBATCH) - 1;
+}
+
+static double microbatch_of(const struct fit *f, int at) {
+    return strtod(f->axis[MICROBATCH].value[at], NULL);
+}
+
+// Bytes of a part with tokens' settings; the arena is about a line in the microbatch.
+static double bytes_between(const struct fit *f, const struct point *p) {
+    if (p->summed) return p->score.bytes;
+    int at[AXES];
+    memcpy(at, p->at, sizeof at);
+    at[MICROBATCH] = 1;
+    const struct point *high = point_at(f, at);
+    at[MICROBATCH] = steps_of(f, MICROBATCH) - 1;
+    const struct point *low = point_at(f, at);
+    const double least = microbatch_of(f, at[MICROBATCH]);
+    const double part =
+        (microbatch_of(f, p->at[MICROBATCH]) - least) / (microbatch_of(f, 1) - least);
+    return high->sound && low->sound
+               ? low->score.bytes + part * (high->score.bytes - low->score.bytes)
+               : INFINITY;
+}
+
+// Parts from trials, the others as their sums.
+static void sum_all(struct fit *f) {
+    struct point **sample = hec_arena_alloc(f->c->arena, (size_t)f->points, sizeof *sample);
+    struct point *own = &f->point[0];
+    int count = 0;
+    for (int i = 0; i < f->points; i++) {
+        struct point *p = &f->point[i];
+        const bool tokens = part_of(f, p, 0, TOKENS) == p && is_end(f, p->at[MICROBATCH]);
+        if (tokens || part_of(f, p, TOKENS, AXES) == p) sample[count++] = p;
+    }
+    try_points(f, sample, count, HEC_TRIAL_MEMORY);
+    for (int i = 0; i < f->points; i++) {
+        struct point *p = &f->point[i];
+        const struct point *tokens = part_of(f, p, 0, TOKENS), *held = part_of(f, p, TOKENS, AXES);
+        if (p->summed) continue;
+        p->score.bytes = bytes_between(f, tokens) + held->score.bytes - own->score.bytes;
+        p->score.memory = own->score.memory;
+        p->sound = own->sound && held->sound && isfinite(p->score.bytes);
     }
 }
 
 static bool fits(const struct point *p) {
-    return p->trial.sound && p->trial.score.bytes <= p->trial.score.memory;
+    return p->sound && p->score.bytes <= (p->summed ? 1 : nearly) * p->score.memory;
 }
 
-static double us_of(const struct point *p) {
-    return p->trial.score.speed.us / p->trial.score.speed.tokens;
+// Whether no setting goes farther than the other's, and one less far.
+static bool is_before(const struct point *p, const struct point *other) {
+    for (int a = 0; a < AXES; a++)
+        if (p->at[a] > other->at[a]) return false;
+    return p != other;
 }
 
-// Replicas take the room that is left.
-static double needed(const struct point *p) {
-    return p->trial.score.bytes - p->trial.score.replicas;
-}
-
-// ---- the way down
-
-// Lists single steps from `p`, forward or back. Returns how many.
-static int steps_from(const struct fit *f, const struct point *p, int by, struct point next[AXES]) {
+// Lists points that fit and have none before them that does. Returns how many.
+static int first_fitting(const struct fit *f, struct point **first) {
     int count = 0;
-    for (int a = 0; a < AXES; a++) {
-        const int at = p->at[a] + by;
-        if (at < 0 || at >= f->axis[a].steps) continue;
-        next[count] = (struct point){0};
-        memcpy(next[count].at, p->at, sizeof p->at);
-        next[count++].at[a] = at;
+    for (int i = 0; i < f->points; i++) {
+        struct point *p = &f->point[i];
+        bool is_first = fits(p);
+        for (int k = 0; k < f->points && is_first; k++)
+            is_first = !(fits(&f->point[k]) && is_before(&f->point[k], p));
+        if (is_first) first[count++] = p;
     }
     return count;
 }
 
-static const struct point *fastest_fitting(const struct point *of, int count) {
-    const struct point *best = NULL;
-    for (int i = 0; i < count; i++) {
-        if (fits(&of[i]) && (!best || us_of(&of[i]) < us_of(best))) best = &of[i];
-    }
-    return best;
+static bool are_summed(struct point **p, int count) {
+    for (int i = 0; i < count; i++)
+        if (!p[i]->summed) return false;
+    return true;
 }
 
-// Memory saved for the time that the step takes longer.
-static double worth(const struct point *from, const struct point *to) {
-    const double cost = us_of(to) / us_of(from) - 1;
-    return (needed(from) - needed(to)) / (cost > nearly_nothing ? cost : nearly_nothing);
+// ---- choices
+
+static double us_of(const struct point *p) {
+    return p->score.speed.us / p->score.speed.tokens;
 }
 
-// The best step, and with it all that cost nearly nothing. False: none saves anything.
-static bool take_steps(struct point *p, const struct point *next, int count) {
-    const struct point from = *p;
-    int best = -1;
-    for (int i = 0; i < count; i++) {
-        if (!next[i].trial.sound || needed(&next[i]) >= needed(&from)) continue;
-        if (best < 0 || worth(&from, &next[i]) > worth(&from, &next[best])) best = i;
-    }
-    for (int i = 0; best >= 0 && i < count; i++) {
-        if (!next[i].trial.sound || needed(&next[i]) >= needed(&from)) continue;
-        const bool cheap = us_of(&next[i]) <= (1 + nearly_nothing) * us_of(&from);
-        for (int a = 0; a < AXES && (i == best || cheap); a++)
-            if (next[i].at[a] > p->at[a]) p->at[a] = next[i].at[a];
-    }
-    return best >= 0;
+static int by_us(const void *left, const void *right) {
+    const struct point *a = *(struct point *const *)left, *b = *(struct point *const *)right;
+    if (a->sound != b->sound) return a->sound ? -1 : 1;
+    if (us_of(a) != us_of(b)) return us_of(a) < us_of(b) ? -1 : 1;
+    return (a > b) - (a < b);
 }
 
-// From the own settings to the first point that fits. False: the steps end before.
-static bool go_down(struct fit *f, struct point *p) {
-    try_points(f, p, 1);
-    if (!p->trial.sound) return false;
-    for (int round = 0; round < ROUNDS; round++) {
-        struct point next[AXES];
-        const int count = steps_from(f, p, 1, next);
-        try_points(f, next, count);
-        const struct point *best = fastest_fitting(next, count);
-        if (best) {
-            *p = *best;
-            return true;
+// The fastest of those that are about as fast as the first, with as many replicas as each has room for.
+static struct point *fastest_searched(struct fit *f, struct point **p, int count) {
+    struct hec_trial trial[FINAL];
+    int best = 0, among = 0;
+    while (among < count && among < FINAL && p[among]->sound &&
+           us_of(p[among]) <= alike * us_of(p[0]))
+        among++;
+    for (int i = 0; i < among; i++) trial[i] = trial_of(f, p[i]);
+    if (among > 1) run_trials(f, trial, among, HEC_TRIAL_SEARCHED);
+    for (int i = 1; i < among; i++) {
+        const struct hec_speed *speed = &trial[i].score.speed, *than = &trial[best].score.speed;
+        if (!trial[i].sound) continue;
+        if (!trial[best].sound || speed->us / speed->tokens < than->us / than->tokens) best = i;
+    }
+    return among ? p[best] : NULL;
+}
+
+// The fastest that fits. NULL: none does.
+static struct point *find_fastest(struct fit *f) {
+    struct point **first = hec_arena_alloc(f->c->arena, (size_t)f->points, sizeof *first);
+    int count;
+    while (!are_summed(first, count = first_fitting(f, first)))
+        try_points(f, first, count, HEC_TRIAL_MEMORY);
+    try_points(f, first, count, HEC_TRIAL_BRIEF);
+    qsort(first, (size_t)count, sizeof(struct point *), by_us);
+    return fastest_searched(f, first, count);
+}
+
+// The one that needs least; NULL: none is sound.
+static struct point *find_least(struct fit *f) {
+    for (;;) {
+        struct point *least = NULL;
+        for (int i = 0; i < f->points; i++) {
+            struct point *p = &f->point[i];
+            if (p->sound && (!least || p->score.bytes < least->score.bytes)) least = p;
         }
-        const struct point before = *p;
-        if (!take_steps(p, next, count)) return false;
-        try_points(f, p, 1);
-        if (!p->trial.sound) *p = before;
-        if (fits(p)) return true;
-        if (is_same(p, &before)) return false;
-    }
-    return false;
-}
-
-// Takes back steps as long as the program stays small enough and becomes faster.
-static void go_back(struct fit *f, struct point *p) {
-    for (int round = 0; round < ROUNDS; round++) {
-        struct point before[AXES];
-        const int count = steps_from(f, p, -1, before);
-        try_points(f, before, count);
-        const struct point *best = fastest_fitting(before, count);
-        if (!best || us_of(best) > us_of(p)) return;
-        *p = *best;
+        if (!least || least->summed) return least;
+        try_points(f, &least, 1, HEC_TRIAL_MEMORY);
     }
 }
 
-// ---- the least
-
-// The last step of every axis that the program can take. `p` becomes that point; only its memory is known.
-static void find_least(struct fit *f, struct point *p) {
-    const int64_t nodes = hec_setting_count(f->c->module, HEC_KEY_cluster_nodes, 1);
-    for (bool sound = false; !sound;) {
-        struct hec_trial trial[AXES + 1];
-        int of[AXES + 1], count = 0;
-        for (int a = 0; a < AXES; a++) p->at[a] = f->axis[a].steps ? f->axis[a].steps - 1 : 0;
-        trial[count++] = memory_of(f, p, nodes);
-        run_trials(f, trial, 1, true);
-        p->trial = trial[0];
-        sound = trial[0].sound;
-        for (int a = 0; a < AXES && !sound; a++) {
-            struct point alone = {0};
-            alone.at[a] = p->at[a];
-            if (!alone.at[a]) continue;
-            of[count] = a;
-            trial[count++] = memory_of(f, &alone, nodes);
-        }
-        if (sound || count == 1) return;
-        run_trials(f, trial + 1, count - 1, true);
-        int dropped = 0;
-        for (int i = 1; i < count; i++) {
-            if (trial[i].sound) continue;
-            f->axis[of[i]].steps--;
-            dropped++;
-        }
-        if (!dropped) return; // They go alone, but not together.
-    }
-}
-
-// Some last steps do not pay everywhere: where units under way take more than dense = shard saves, say.
-static void find_less(struct fit *f, struct point *p) {
-    const int64_t nodes = hec_setting_count(f->c->module, HEC_KEY_cluster_nodes, 1);
-    struct point before[AXES];
-    struct hec_trial trial[AXES];
-    const int count = steps_from(f, p, -1, before);
-    for (int i = 0; i < count; i++) trial[i] = memory_of(f, &before[i], nodes);
-    run_trials(f, trial, count, true);
-    for (int i = 0; i < count; i++) {
-        before[i].trial = trial[i];
-        if (trial[i].sound && trial[i].score.bytes < p->trial.score.bytes) *p = before[i];
-    }
-}
+// ---- other clusters
 
 static bool fits_on(struct fit *f, const struct point *least, int64_t nodes) {
-    struct hec_trial trial = memory_of(f, least, nodes);
-    run_trials(f, &trial, 1, true);
+    struct hec_trial trial = least_trial(f, least, nodes);
+    run_trials(f, &trial, 1, HEC_TRIAL_MEMORY);
     return trial.sound && trial.score.bytes <= trial.score.memory;
 }
 
@@ -391,15 +408,14 @@ static bool asks_for_memory(const struct hec_compilation *c) {
 // The program stays: it says by how much the smallest one is too large.
 static void say_nothing_fits(struct fit *f, const struct point *least) {
     struct lines lines = {.arena = f->c->arena};
-    const double more = least->trial.score.bytes - least->trial.score.memory;
-    const char *settings = settings_text(f, least);
-    if (least->trial.sound && more > 0)
+    const double more = least ? least->score.bytes - least->score.memory : 0;
+    const char *settings = least ? settings_text(f, least) : "";
+    if (more > 0)
         HEC_PUSH(lines.arena, &lines.text,
-                 hec_arena_format(lines.arena, "the least%s%s: %s, still %s too much",
-                                  *settings ? ", with" : "", settings,
-                                  hec_text_bytes(least->trial.score.bytes).text,
-                                  hec_text_bytes(more).text));
-    if (asks_for_memory(f->c) && least->trial.sound) {
+                 hec_arena_format(
+                     lines.arena, "the least%s%s: %s, still %s too much", *settings ? ", with" : "",
+                     settings, hec_text_bytes(least->score.bytes).text, hec_text_bytes(more).text));
+    if (asks_for_memory(f->c) && least) {
         const int64_t nodes = least_nodes(f, least);
         HEC_PUSH(lines.arena, &lines.text,
                  nodes ? hec_arena_format(lines.arena,
@@ -411,40 +427,43 @@ static void say_nothing_fits(struct fit *f, const struct point *least) {
     note(f->c, &lines);
 }
 
+// Compares `p` with the same without one setting.
+static const char *cost_of(struct fit *f, const struct point *p, const struct point *without) {
+    if (!without->sound) return "";
+    return hec_arena_format(f->c->arena, "%+.1f %% time, %s less",
+                            100 * (us_of(p) / us_of(without) - 1),
+                            hec_text_bytes(without->score.bytes - p->score.bytes).text);
+}
+
 // Compares every chosen setting with its own value, all others as chosen.
-static void say_chosen(struct fit *f, const struct point *own, const struct point *p,
-                       struct lines *lines) {
-    struct point without[AXES];
-    int of[AXES], count = 0;
+static void say_chosen(struct fit *f, const struct point *p, struct lines *lines) {
+    struct point *without[AXES + 1] = {&f->point[0]}, *own = without[0];
+    int of[AXES + 1], count = 1;
     const char *text = "";
     for (int a = 0; a < AXES; a++) {
+        int at[AXES];
         if (!p->at[a]) continue;
-        without[count] = *p;
-        without[count].at[a] = 0;
+        memcpy(at, p->at, sizeof at);
+        at[a] = 0;
+        without[count] = point_at(f, at);
         of[count++] = a;
     }
-    try_points(f, without, count);
-    HEC_PUSH(lines->arena, &lines->text,
-             hec_arena_format(
-                 lines->arena, "chosen, as it takes %s without; a step takes %+.1f %%:",
-                 hec_text_bytes(own->trial.score.bytes).text, 100 * (us_of(p) / us_of(own) - 1)));
-    for (int i = 0; i < count; i++) {
+    try_points(f, without, count, HEC_TRIAL_BRIEF);
+    HEC_PUSH(
+        lines->arena, &lines->text,
+        hec_arena_format(lines->arena, "chosen, as it takes %s without; a step takes %+.1f %%:",
+                         hec_text_bytes(own->score.bytes).text, 100 * (us_of(p) / us_of(own) - 1)));
+    for (int i = 1; i < count; i++) {
         const struct axis *axis = &f->axis[of[i]];
-        const char *value = axis->value[p->at[of[i]]];
-        const char *cost = "";
-        if (without[i].trial.sound)
-            cost = hec_arena_format(lines->arena, "%+.1f %% time, %s less",
-                                    100 * (us_of(p) / us_of(&without[i]) - 1),
-                                    hec_text_bytes(needed(&without[i]) - needed(p)).text);
-        text = hec_arena_format(lines->arena, "%s%s %s = %s (%s)", text, i ? "," : "", axis->key,
-                                value, cost);
+        const char *value = axis->value[p->at[of[i]]], *cost = cost_of(f, p, without[i]);
+        text = hec_arena_format(lines->arena, "%s%s %s = %s (%s)", text, i > 1 ? "," : "",
+                                axis->key, value, cost);
         HEC_PUSH(lines->arena, &lines->text,
                  hec_arena_format(lines->arena, "  --set %s=%s  %s", axis->key, value, cost));
     }
     if (f->c->options->no_warnings) return;
     fprintf(stderr, "hecatec: %s needs %s of a device's %s; to fit, chosen are%s\n", f->c->name,
-            hec_text_bytes(own->trial.score.bytes).text,
-            hec_text_bytes(own->trial.score.memory).text, text);
+            hec_text_bytes(own->score.bytes).text, hec_text_bytes(own->score.memory).text, text);
 }
 
 // ---- all of it
@@ -463,7 +482,7 @@ static const struct hec_options *options_of(struct fit *f, const struct point *p
     *tuned = (struct hec_plan_tuned){
         .error = hec_trial_error,
         .count = 1,
-        .of = {{.set = trial.set, .count = trial.count, .us = p->trial.score.speed.us}}};
+        .of = {{.set = trial.set, .count = trial.count, .us = p->score.speed.us}}};
     c->tuned = tuned;
     c->fit = HEC_NEW(c->arena, struct lines);
     *(struct lines *)c->fit = *lines;
@@ -477,32 +496,22 @@ void hec_fit_note(struct hec_compilation *c) {
 const struct hec_options *hec_fit(struct hec_compilation *c) {
     struct fit f = {.c = c};
     struct hec_memory memory;
-    struct point own = {0}, least = {0};
     if (c->from > STAGE_PARSE || c->options->autotune || c->options->plan || c->fit) return NULL;
     if (!hec_memory_of(c->module, &memory) || !memory.device || memory.all <= memory.device)
         return NULL;
     const struct hec_setting *tokens = setting_of(c, "train.tokens");
     if (tokens && !tokens->given)
         f.tokens = hec_arena_format(c->arena, "train.tokens=%s", tokens->value);
-    f.point = hec_arena_alloc(c->arena, POINTS, sizeof *f.point);
     if (!find_axes(&f) && !asks_for_memory(c)) return NULL;
-    find_least(&f, &least);
-    if (least.trial.sound && !fits(&least)) find_less(&f, &least);
-    bool found = fits(&least) && go_down(&f, &own);
-    if (!found && fits(&least)) { // Single steps may save nothing where all together do.
-        memcpy(own.at, least.at, sizeof own.at);
-        try_points(&f, &own, 1);
-        found = fits(&own);
-    }
-    if (!found) {
-        say_nothing_fits(&f, &least);
+    list_points(&f);
+    sum_all(&f);
+    const struct point *chosen = find_fastest(&f);
+    if (!chosen) {
+        say_nothing_fits(&f, find_least(&f));
         return NULL;
     }
-    struct point first = {0};
-    try_points(&f, &first, 1);
-    go_back(&f, &own);
     struct lines lines = {.arena = c->arena};
-    say_chosen(&f, &first, &own, &lines);
+    say_chosen(&f, chosen, &lines);
     hec_driver_lap(c, "choose what fits");
-    return options_of(&f, &own, &lines);
+    return options_of(&f, chosen, &lines);
 }

@@ -18,6 +18,7 @@
 #include "codegen/stages/compilation.h"
 #include "codegen/stages/read.h"
 #include "codegen/stages/run_passes.h"
+#include "ir/accessors.h"
 #include "lang/base/clock.h"
 #include "passes/base/movement.h"
 
@@ -41,14 +42,24 @@ static struct hec_options options_of(const struct hec_options *given, const stru
     return o;
 }
 
-static bool place(struct hec_compilation *c, bool memory) {
+// Brief trials have their choices set.
+static bool place(struct hec_compilation *c, bool brief) {
     int status;
     if (!hec_run_front(c, &status) || !hec_make_module(c)) return false;
-    if (memory) hec_set_attr(c->module, hec_attr_bool(c->context, "hecate.memory_only", true));
+    hec_module_put_only_placed(c->module, brief);
     if (c->options->profile && hec_has_ranks(c->module))
         hec_set_attr(c->module,
                      hec_attr_string(c->context, "hecate.recorded_loads", c->options->profile));
-    return hec_run_passes(c, &status);
+    if (!hec_run_passes(c, &status)) return false;
+    hec_module_put_only_placed(c->module, false);
+    return true;
+}
+
+static bool estimate(MlirOperation module, const struct hec_trial *trial,
+                     struct hec_step_score *score) {
+    if (trial->effort == HEC_TRIAL_MEMORY) return hec_estimate_memory(module, score);
+    if (trial->effort <= HEC_TRIAL_SEARCHED) return hec_estimate_brief(module, score);
+    return hec_estimate_score(module, trial->steps, trial->effort == HEC_TRIAL_SUMS, score);
 }
 
 static bool try_one(const struct hec_options *given, const struct hec_trial *trial,
@@ -58,6 +69,7 @@ static bool try_one(const struct hec_options *given, const struct hec_trial *tri
     struct hec_compilation c = {.arena = &arena,
                                 .options = &options,
                                 .name = "model",
+                                .trial = true,
                                 .from = STAGE_PARSE,
                                 .to = STAGE_PROGRAM,
                                 .started = hec_now()};
@@ -66,9 +78,7 @@ static bool try_one(const struct hec_options *given, const struct hec_trial *tri
     c.diag.out = nowhere;
     c.reporter = (struct hec_reporter){.diag = &c.diag, .sources.arena = &arena};
     const bool sound =
-        place(&c, trial->memory) &&
-        (trial->memory ? hec_estimate_memory(c.module, score)
-                       : hec_estimate_score(c.module, trial->steps, trial->coarse, score));
+        place(&c, trial->effort <= HEC_TRIAL_BRIEF) && estimate(c.module, trial, score);
     hec_compilation_end(&c);
     hec_arena_free(&arena);
     fclose(nowhere);

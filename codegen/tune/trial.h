@@ -11,9 +11,14 @@ extern const double hec_trial_error;
 struct hec_trial {
     const char *const *set; // [count] "KEY=VALUE"; these count after those of the command line.
     int count;
-    int64_t steps;
-    bool coarse;
-    bool memory; // Only the memory is asked for.
+    enum hec_trial_effort {
+        HEC_TRIAL_MEMORY, // The bytes and the memory alone; nothing is simulated.
+        HEC_TRIAL_BRIEF, // A step as the search for slots counts it. The first two need all choices set.
+        HEC_TRIAL_SEARCHED, // The same after that search.
+        HEC_TRIAL_SUMS,     // Steps, messages as sums through ports.
+        HEC_TRIAL_MESSAGES  // Steps, each message for itself.
+    } effort;
+    int64_t steps; // For the last two.
     // The result.
     bool ended; // False: there was no time for it.
     bool sound; // False: the model, the planner or the cluster do not allow the settings.

@@ -119,7 +119,7 @@ bool hec_recorded_read(MlirOperation module, struct hec_arena *arena, struct hec
         setup->recorded = hec_arena_copy(arena, path.data, path.length);
         return read_file(module, setup);
     }
-    for (int i = 0; i < setup->costs.count; i++) {
+    for (int i = 0; i < setup->costs.count && !hec_module_only_placed(module); i++) {
         if (draw(setup, i)) continue;
         return hec_ir_error(module, "out of memory for the loads that are assumed");
     }

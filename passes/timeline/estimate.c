@@ -10,6 +10,7 @@
 #include "passes/cost/explain.h"
 #include "passes/cost/memory.h"
 #include "passes/cost/recorded.h"
+#include "passes/timeline/search.h"
 
 // ---- time
 
@@ -113,6 +114,21 @@ bool hec_estimate_memory(MlirOperation module, struct hec_step_score *score) {
                                      .memory = (double)memory.device,
                                      .replicas = (double)memory.item[HEC_MEMORY_REPLICAS]};
     return true;
+}
+
+bool hec_estimate_brief(MlirOperation module, struct hec_step_score *score) {
+    struct hec_arena arena = {0};
+    struct hec_setup *setup = HEC_NEW(&arena, struct hec_setup);
+    struct hec_script script;
+    double us;
+    const bool sound = hec_setup_read(module, &arena, setup) &&
+                       hec_script_of(module, &setup->costs, HEC_SEARCH_LAYERS, &arena, &script) &&
+                       hec_search_us(setup, &script, &setup->movement, &us) &&
+                       hec_estimate_memory(module, score);
+    if (sound) score->speed = hec_speed_of(module, &setup->costs.machine, us);
+    hec_recorded_free(setup);
+    hec_arena_free(&arena);
+    return sound;
 }
 
 static bool score_of(MlirOperation module, const struct hec_estimate_request *request,

@@ -61,6 +61,9 @@ struct hec_step_score {
 bool hec_estimate_score(MlirOperation module, int64_t steps, bool sums,
                         struct hec_step_score *score);
 
+// Fills in the bytes, the memory and the speed of a step as hec_search_us counts it. False after a report.
+bool hec_estimate_brief(MlirOperation module, struct hec_step_score *score);
+
 // Fills in the bytes and the memory alone, for which nothing is simulated. False after a report.
 bool hec_estimate_memory(MlirOperation module, struct hec_step_score *score);
 

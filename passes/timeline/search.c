@@ -8,8 +8,8 @@
 // All of that is done for replicas that live for an iteration and, where that is open, for a step.
 //
 // A candidate is simulated on a copy of the module that the passes behind have gone over: the program that will
-// be built. One iteration stands for all (three for replicas of a step), LAYERS layers for more, and messages are
-// sums through ports, which flatters all candidates of a policy alike.
+// be built. One iteration stands for all (three for replicas of a step), HEC_SEARCH_LAYERS layers for more;
+// messages are sums through ports, which flatters all candidates of a policy alike.
 #include "passes/timeline/search.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@
 #include "passes/timeline/timeline.h"
 #include "runtime/plan/reshard.h"
 
-enum { ANY_LIFETIME = -1, ROUNDS = 4, LAYERS = 12, FIRST_TO_LAST = 3 };
+enum { ANY_LIFETIME = -1, ROUNDS = 4, FIRST_TO_LAST = 3 };
 
 static const double alike = 0.01, surprise = 0.03;
 
@@ -139,14 +139,14 @@ static struct variant *variant_of(struct searching *g, const struct hpl_movement
     v->setup = g->search->setup;
     v->sound = (!g->options->rest || g->options->rest(g->options, v->module) == HEC_PASS_DONE) &&
                hec_costs_of(v->module, &v->setup.costs) &&
-               hec_script_of(v->module, &v->setup.costs, LAYERS, g->arena, &v->script);
+               hec_script_of(v->module, &v->setup.costs, HEC_SEARCH_LAYERS, g->arena, &v->script);
     v->room = g->search->slot_bytes ? g->search->slot_bytes : room_beside(v);
     return v;
 }
 
 // A choice to compare, and its simulated time.
 struct compared {
-    const struct variant *variant;
+    const struct variant *variant; // NULL: nothing is compared.
     struct hpl_movement movement;
     double us;
     bool sound;
@@ -202,7 +202,7 @@ static void add(struct hec_search *s, const struct compared *of) {
     struct hec_candidate *c = &s->candidate[s->count++];
     *c = (struct hec_candidate){.movement = *m, .us = of->us};
     c->replica_bytes = hec_replica_bytes(&s->setup.costs, s->setup.policy, m);
-    const int64_t room = of->variant->room;
+    const int64_t room = of->variant ? of->variant->room : -1;
     c->fits = room < 0 || c->replica_bytes <= room; // Less than nothing decides nothing.
 }
 
@@ -229,13 +229,14 @@ static bool consider(struct searching *g, const struct hpl_movement *choice, int
         bool known = is_known(s, &c.movement);
         for (int k = 0; k < wanted; k++) known |= is_same(&compared[k].movement, &c.movement);
         if (known) continue;
-        c.variant = variant_of(g, &c.movement);
         c.sound = true; // Until a simulation refuses it.
-        if (!c.variant->sound) return false;
+        if (!hec_module_only_placed(g->module)) {
+            c.variant = variant_of(g, &c.movement);
+            if (!c.variant->sound) return false;
+        }
         compared[wanted++] = c;
     }
-    // A trial that asks for memory alone has set all choices.
-    if (!hec_module_has_memory_only(g->module)) hec_in_parallel(wanted, simulate_one, compared);
+    if (!hec_module_only_placed(g->module)) hec_in_parallel(wanted, simulate_one, compared);
     for (int i = 0; i < wanted; i++) {
         if (compared[i].sound) add(s, &compared[i]);
     }

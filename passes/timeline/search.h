@@ -7,7 +7,7 @@
 #include "passes/cost/setup.h"
 #include "passes/timeline/script.h"
 
-enum { HEC_CANDIDATES_MAX = 128 };
+enum { HEC_CANDIDATES_MAX = 128, HEC_SEARCH_LAYERS = 12 };
 
 // Choices of one candidate, and their result.
 struct hec_candidate {

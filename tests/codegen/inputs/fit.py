@@ -1,6 +1,7 @@
 """fit.py EXAMPLES FOLDER: settings that are open are chosen so that the program fits into the device's memory.
 
 A set value stays, a program that fits stays, the choice is that of the settings it names, and plans repeat it."""
+import itertools
 import pathlib
 import re
 import subprocess
@@ -9,6 +10,10 @@ import sys
 EXAMPLES, FOLDER = map(pathlib.Path, sys.argv[1:])
 OLMOE, TINY = EXAMPLES / "olmoe-1b-7b.moe", EXAMPLES / "tiny.moe"
 RANKS = ("cluster.nodes=1", "cluster.devices=2")
+FEWEST = ("parallel.placement.memory=1", "parallel.placement.overlap=1", "parallel.placement.rematerialize=true",
+          "parallel.placement.lifetime=iteration", "parallel.placement.calibrate=false")
+LADDER = {"parallel.microbatch": "8 4 2 1", "parallel.logits": "whole 512", "parallel.recompute": "elementwise cheap all",
+          "parallel.dense": "replicate states shard"}
 
 
 def run(*words, sets=()):
@@ -56,6 +61,24 @@ assert c_of(OLMOE) == c_of(OLMOE, sets=listed(choice))
 other = run("--explain=memory", OLMOE, sets=["parallel.microbatch=4", "cluster.device.memory=32GB"])
 assert "parallel.microbatch" not in chosen(other.stderr) and chosen(other.stderr) and fits(other.stdout), other
 
+# Any choice fits, and no program does whose settings go less far.
+points = list(itertools.product(*(values.split() for values in LADDER.values())))
+place = [dict(zip(values.split(), range(9))) for values in LADDER.values()]
+need = {}
+for point in points:
+    report = run("-w", "--explain=memory", TINY, sets=[*RANKS, *FEWEST, "cluster.device.memory=1GB", *listed(dict(zip(LADDER, point)))]).stdout
+    need[point] = float(re.search(r"([\d.]+) MiB  together", report)[1])
+levels = sorted(set(need.values()))
+for below, above in list(zip(levels, levels[1:]))[::len(levels) // 8]:
+    memory = int((below + above) / 2 * 2**20)
+    done = run("-S", "-o", "/dev/null", TINY, sets=[*RANKS, f"cluster.device.memory={memory}B"])
+    choice = {**{key: values.split()[0] for key, values in LADDER.items()}, **chosen(done.stderr)}
+    at = [column[value] for column, value in zip(place, choice.values())]
+    assert need[tuple(choice.values())] <= memory / 2**20, (memory, choice)
+    for point in points:
+        before = [column[value] for column, value in zip(place, point)]
+        assert before == at or any(b > a for b, a in zip(before, at)) or need[point] > memory / 2**20, (memory, choice, point)
+
 # A plan repeats the choice.
 plan = FOLDER / "plan.json"
 run("-w", "-S", "-o", "/dev/null", f"--emit-plan={plan}", OLMOE)
@@ -84,6 +107,5 @@ assert not none.stderr and re.search(r"the least, with .*: [\d.]+ GiB, still [\d
 nodes = int(re.search(r"--set cluster\.nodes=(\d+)$", none.stdout, re.M)[1])
 least = re.search(r"the least, with((?: --set \S+)+):", none.stdout)[1].replace(" --set ", " ").split()
 for count in (nodes, nodes - 1):
-    sets = [*least, f"cluster.nodes={count}", "cluster.device.memory=40GB", "train.tokens=auto", "parallel.placement.memory=1",
-            "parallel.placement.overlap=1", "parallel.placement.rematerialize=true", "parallel.placement.lifetime=iteration", "parallel.placement.calibrate=false"]
+    sets = [*least, f"cluster.nodes={count}", "cluster.device.memory=40GB", "train.tokens=auto", *FEWEST]
     assert fits(run("--explain=memory", EXAMPLES / "mixtral-8x7b.moe", sets=sets).stdout) == (count == nodes), (count, nodes)
