@@ -9,6 +9,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "fssdp.md"
@@ -17,11 +18,22 @@ SMALL = {"train.precision": "bf16", "parallel.experts": "fssdp", "parallel.micro
          "parallel.logits": 512}
 TARGETS = {"cuda": {"parallel.states": "host"}, "cpu": {}}
 H100, PAPER = "80GB", ("paper-a", "paper-b")
-# Model, nodes, devices of a node, positions; None: the model's own.
+# Model: of examples/, or a folder beside this file with a config.json; nodes, devices of a node, positions; None: the
+# model's own.
 ROWS = [("qwen3-30b-a3b", 1, 8, 4096), ("qwen3-30b-a3b", 8, 8, 32768), ("mixtral-8x7b", 2, 8, None),
         ("glm45-air", 4, 8, None), ("gpt-oss-20b", 1, 8, None), ("gpt-oss-20b", 1, 2, None),
-        ("deepseek-v3-like", 32, 8, None)]
+        ("deepseek-v3-like", 32, 8, None), ("deepseek-v3", 32, 8, 4096)]
 PAPERS = [(model, cluster) for cluster in PAPER for model in ("gpt-moe-s", "gpt-moe-l", "bert-moe", "bert-moe-deep")]
+
+
+def source_of(hecatec, model, folder):
+    """Returns the model's .moe file, made from its config.json in `folder` where it has one."""
+    config = pathlib.Path(__file__).parent / model / "config.json"
+    if not config.exists():
+        return ROOT / "examples" / f"{model}.moe"
+    made = pathlib.Path(folder) / f"{model}.moe"
+    subprocess.run([hecatec, f"--from-hf={config.parent}", "-o", made], check=True, timeout=60)
+    return made
 
 
 def explain(hecatec, target, model, *words):
@@ -34,8 +46,10 @@ def explain(hecatec, target, model, *words):
 def explain_with(dense, hecatec, target, model, *words):
     settings = {**SMALL, **TARGETS[target], "parallel.dense": dense}
     chosen = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-    command = [hecatec, "-w", "--explain=memory", f"--target={target}", *chosen, *words, ROOT / "examples" / f"{model}.moe"]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300, check=False)
+    command = [hecatec, "-w", "--explain=memory", f"--target={target}", *chosen, *words]
+    with tempfile.TemporaryDirectory() as folder:
+        command.append(source_of(hecatec, model, folder))
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:
         sys.exit(f"{command}\n{done.stderr}")
     return done.stdout
@@ -52,9 +66,9 @@ def ideal(report):
     return re.search(r"^ideal: ([\d.]+ [KMG]iB)", report, re.M)[1]
 
 
-def row(hecatec, model, what, *words):
+def row(hecatec, model, name, what, *words):
     reports = {target: explain(hecatec, target, model, *words) for target in TARGETS}
-    return f"| {model} | {what} | {ideal(reports['cuda'])} | {cell(reports['cuda'])} | {ideal(reports['cpu'])} | {cell(reports['cpu'])} |\n"
+    return f"| {name} | {what} | {ideal(reports['cuda'])} | {cell(reports['cuda'])} | {ideal(reports['cpu'])} | {cell(reports['cpu'])} |\n"
 
 
 def table(hecatec):
@@ -62,10 +76,11 @@ def table(hecatec):
     for model, nodes, devices, positions in ROWS:
         sizes = ["--set", f"cluster.nodes={nodes}", "--set", f"cluster.devices={devices}", "--set", f"cluster.device.memory={H100}"]
         at = f", T = {positions}" if positions else ""
-        lines.append(row(hecatec, model, f"{nodes} x {devices} of {H100[:-2]} GB{at}", *sizes,
+        what = f"{model}, from its config.json" if (pathlib.Path(__file__).parent / model).exists() else model
+        lines.append(row(hecatec, model, what, f"{nodes} x {devices} of {H100[:-2]} GB{at}", *sizes,
                          *(["-D", f"T={positions}"] if positions else [])))
     for model, cluster in PAPERS:
-        lines.append(row(hecatec, model, cluster, f"--cluster={ROOT / 'examples' / 'clusters' / cluster}.moe"))
+        lines.append(row(hecatec, model, model, cluster, f"--cluster={ROOT / 'examples' / 'clusters' / cluster}.moe"))
     return "".join(lines)
 
 
