@@ -24,7 +24,8 @@ static bool add_file(struct hrt_data *data, const char *path,
     if (!hrt_data_file_open(&grown[data->files], path, request->format, data->vocabulary, error))
         return false;
     data->files++;
-    return true;
+    return grown[data->files - 1].weights.fd < 0 ||
+           hrt_fail(error, "'%s' has weights of its tokens, which is not yet supported", path);
 }
 
 static bool is_short(const struct hrt_data *data, const struct hrt_data_file *file) {

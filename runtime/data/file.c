@@ -189,7 +189,11 @@ static bool check_record(const struct hrt_data_file *file, int64_t vocabulary,
     fclose(text);
     const json_int_t largest = json_integer_value(json_object_get(record, "largest"));
     const json_int_t tokens = json_integer_value(json_object_get(record, "tokens"));
+    const bool weighted = json_object_get(record, "counted");
     json_decref(record);
+    if (tokens == file->tokens && weighted && file->weights.fd < 0)
+        return hrt_fail(error, "'%s' has no weights beside it, of which its record tells",
+                        file->path);
     return tokens != file->tokens || largest < vocabulary ||
            hrt_fail(error,
                     "'%s' has token %" PRId64 ", as its record says, outside the model's "
@@ -206,12 +210,14 @@ static bool open_format(struct hrt_data_file *file, enum hrt_data_format format,
     if (status.st_size == 0) return hrt_fail(error, "'%s' is empty", file->path);
     const bool opened = format == HRT_DATA_FORMAT_llmc ? open_llmc(file, status.st_size, error)
                                                        : open_bytes(file, status.st_size, error);
-    return opened && check_record(file, vocabulary, error);
+    return opened && hrt_data_weights_open(&file->weights, file->path, file->tokens, error) &&
+           check_record(file, vocabulary, error);
 }
 
 bool hrt_data_file_open(struct hrt_data_file *file, const char *path, enum hrt_data_format format,
                         int64_t vocabulary, struct hrt_error *error) {
-    *file = (struct hrt_data_file){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    *file = (struct hrt_data_file){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK),
+                                   .weights = {.fd = -1}};
     if (file->fd < 0) return hrt_fail(error, "cannot open '%s': %s", path, strerror(errno));
     file->path = strdup(path);
     if (!file->path) {
@@ -261,6 +267,7 @@ bool hrt_data_file_checksum(const struct hrt_data_file *file, uint32_t *checksum
 
 void hrt_data_file_close(struct hrt_data_file *file) {
     if (file->fd >= 0) close(file->fd);
+    hrt_data_weights_close(&file->weights);
     free(file->path);
-    *file = (struct hrt_data_file){.fd = -1};
+    *file = (struct hrt_data_file){.fd = -1, .weights = {.fd = -1}};
 }

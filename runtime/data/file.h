@@ -14,6 +14,7 @@
 
 #include "lang/settings.def"
 #include "runtime/base/error.h"
+#include "runtime/data/weights.h"
 
 #define HRT_ENUM(word) HRT_DATA_FORMAT_##word
 #define HRT_COMMA ,
@@ -33,11 +34,13 @@ struct hrt_data_file {
     int token_bytes;      // 1, 2 or 4.
     int64_t header_bytes; // Before the first token.
     int64_t tokens;
+    struct hrt_data_weights weights;
 };
 
 // Opens `path`. Its header is checked, and that the record beside it (FILE.json, of hecate-data) gives no token
-// outside of [0, vocabulary); no token is read. So opening takes as long for any amount of tokens. False: `error`
-// tells the reason; nothing stays open.
+// outside of [0, vocabulary); no token is read. Weights beside it (data/weights.h) are opened, too; those
+// that the record tells of have to be there. So opening takes as long for any amount of tokens. False: `error` tells
+// the reason; nothing stays open.
 bool hrt_data_file_open(struct hrt_data_file *file, const char *path, enum hrt_data_format format,
                         int64_t vocabulary, struct hrt_error *error);
 

@@ -9,6 +9,7 @@
 // The result of a walk over all tokens of a file.
 struct found {
     int64_t tokens, documents; // Documents, where the format has them.
+    int64_t counted;           // Tokens that count in the loss; -1: the file has no weights.
     int32_t largest;
 };
 
@@ -18,6 +19,8 @@ static bool walk(const char *path, const struct options *o, struct found *found,
     struct source *source = source_open(path, o->kind, o->field, false, error);
     int got = -1;
     if (!source) return false;
+    const bool weighted = source_is_weighted(source);
+    found->counted = weighted ? 0 : -1;
     if (source_is_text(source))
         hrt_fail(error, "'%s' is text, not tokens", path);
     else
@@ -25,6 +28,7 @@ static bool walk(const char *path, const struct options *o, struct found *found,
             for (size_t i = 0; i < document.ids.count; i++) {
                 const int32_t id = document.ids.at[i];
                 if (id > found->largest) found->largest = id;
+                if (weighted) found->counted += document.counts[i];
                 if (o->vocabulary && id >= o->vocabulary) {
                     got = -1;
                     hrt_fail(error,
@@ -42,6 +46,7 @@ static bool walk(const char *path, const struct options *o, struct found *found,
         }
     free(document.text);
     free(document.ids.at);
+    free(document.counts);
     source_close(source);
     return got == 0;
 }
@@ -72,12 +77,15 @@ int inspect(const struct options *o, struct hrt_error *error) {
         struct document first = {0};
         done = walk(o->file[i], o, &found, &first, error);
         if (done) {
-            printf("%s: %" PRId64 " tokens, the largest id is %d\n", o->file[i], found.tokens,
+            printf("%s: %" PRId64 " tokens, the largest id is %d", o->file[i], found.tokens,
                    found.largest);
+            if (found.counted >= 0) printf(", %" PRId64 " count in the loss", found.counted);
+            puts("");
             print_first(tokenizer, &first, o->show);
         }
         free(first.text);
         free(first.ids.at);
+        free(first.counts);
     }
     hrt_tokenizer_free(tokenizer);
     return done ? HRT_EXIT_DONE : (int)error->code;
@@ -111,6 +119,10 @@ static bool check_file(const char *path, const struct options *o, struct hrt_err
     if (sound && (json_integer_value(json_object_get(record, "tokens")) != found.tokens ||
                   json_integer_value(json_object_get(record, "crc32")) != (json_int_t)crc))
         sound = hrt_fail(error, "'%s' is not the file that its record '%s.json' is of", path, path);
+    const json_t *counted = json_object_get(record, "counted");
+    if (sound && counted && json_integer_value(counted) != found.counted)
+        sound = hrt_fail(error, "'%s.weights' is not that of its record: %" PRId64 " tokens count",
+                         path, found.counted);
     json_decref(record);
     return sound;
 }

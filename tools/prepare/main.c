@@ -11,6 +11,7 @@
 
 static const char help[] =
     "usage: hecate-data tokenize --out=FOLDER --tokenizer=FILE --end=TOKEN [flags] INPUT...\n"
+    "       hecate-data chat --out=FOLDER --model=FOLDER [flags] INPUT...\n"
     "       hecate-data inspect [flags] FILE...\n"
     "       hecate-data check [flags] FILE...\n"
     "       hecate-data mix --out=FILE --tokens=N [--block=N] FILE=WEIGHT...\n"
@@ -34,6 +35,17 @@ static const char help[] =
     "      --seed=1          which documents these are\n"
     "      --threads=N       as many as there are processors\n"
     "      --vocabulary=N    ids are below it, of inputs that hold tokens, without --tokenizer\n"
+    "chat      does the same with conversations, JSON lines or an array: with the chat template of "
+    "a "
+    "model,\n"
+    "          and with weights: in training only the assistant's tokens count. Flags as above, "
+    "and\n"
+    "  -m, --model=FOLDER    tokenizer.json, tokenizer_config.json, chat_template.jinja if there "
+    "is "
+    "one\n"
+    "      --template=FILE   another chat template\n"
+    "      --date=YYYY-MM-DD the day, for templates that ask for it\n"
+    "      --end=none        a token behind each conversation, which does not count\n"
     "inspect   prints how many tokens there are and the largest; with --show=N the first N, as "
     "text\n"
     "          with --tokenizer\n"
@@ -46,7 +58,21 @@ static const char help[] =
     "\n"
     "exit codes: 0 done, 1 a file cannot be read or written, or is wrong, 2 command line\n";
 
-enum flag { INPUT = 256, FIELD, FRAME, SHARE, SEED, THREADS, VOCABULARY, SHOW, TOKENS, BLOCK, BAD };
+enum flag {
+    INPUT = 256,
+    FIELD,
+    FRAME,
+    SHARE,
+    SEED,
+    THREADS,
+    VOCABULARY,
+    SHOW,
+    TOKENS,
+    BLOCK,
+    BAD,
+    TEMPLATE,
+    DATE
+};
 
 static const struct option flags[] = {
     {"tokenizer", required_argument, NULL, 't'},
@@ -64,6 +90,9 @@ static const struct option flags[] = {
     {"tokens", required_argument, NULL, TOKENS},
     {"block", required_argument, NULL, BLOCK},
     {"bad", required_argument, NULL, BAD},
+    {"model", required_argument, NULL, 'm'},
+    {"template", required_argument, NULL, TEMPLATE},
+    {"date", required_argument, NULL, DATE},
     {0},
 };
 
@@ -107,6 +136,15 @@ static bool read_flag(int flag, struct options *o, struct hrt_error *error) {
     case 'o':
         o->out = optarg;
         return true;
+    case 'm':
+        o->model = optarg;
+        return true;
+    case TEMPLATE:
+        o->template = optarg;
+        return true;
+    case DATE:
+        o->date = optarg;
+        return true;
     case INPUT:
         return read_kind(&o->kind, error);
     case BAD:
@@ -142,10 +180,14 @@ static int run(int argc, char **argv, struct hrt_error *error) {
     static const struct {
         const char *name;
         int (*run)(const struct options *options, struct hrt_error *error);
-    } commands[] = {{"tokenize", tokenize}, {"inspect", inspect}, {"check", check}, {"mix", mix}};
+    } commands[] = {{"tokenize", tokenize},
+                    {"chat", chat},
+                    {"inspect", inspect},
+                    {"check", check},
+                    {"mix", mix}};
     struct options o = {
         .field = "text", .seed = 1, .threads = omp_get_max_threads(), .block = 4096};
-    for (int flag; (flag = getopt_long(argc, argv, "t:e:o:h", flags, NULL)) != -1;) {
+    for (int flag; (flag = getopt_long(argc, argv, "t:e:o:m:h", flags, NULL)) != -1;) {
         if (flag == 'h') {
             fputs(help, stdout);
             return HRT_EXIT_DONE;
@@ -164,7 +206,7 @@ static int run(int argc, char **argv, struct hrt_error *error) {
     if (command)
         hrt_fail_usage(error, "no command '%s'; see --help", command);
     else
-        hrt_fail_usage(error, "tokenize, inspect, check or mix is wanted; see --help");
+        hrt_fail_usage(error, "tokenize, chat, inspect, check or mix is wanted; see --help");
     return (int)error->code;
 }
 

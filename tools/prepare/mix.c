@@ -22,8 +22,9 @@ struct mixture {
     int parts;
     double weights; // The sum of all.
     int64_t block;
-    void *raw;   // [4 * block]
-    int32_t *id; // [block]
+    void *raw;    // [4 * block]
+    int32_t *id;  // [block]
+    bool *counts; // [block]
 };
 
 static bool open_part(struct mixture *mixture, const char *argument, struct hrt_error *error) {
@@ -68,7 +69,9 @@ static bool write_blocks(struct mixture *mixture, int64_t tokens, struct output 
         if (part->next + mixture->block > part->file.tokens) part->next = 0; // Again.
         if (!hrt_data_file_read(&part->file, part->next, mixture->block, INT32_MAX, mixture->raw,
                                 mixture->id, error) ||
-            !output_add(output, mixture->id, (size_t)mixture->block, error))
+            !hrt_data_weights_read(&part->file.weights, part->path, part->next, mixture->block,
+                                   (unsigned char *)mixture->counts, error) ||
+            !output_add(output, mixture->id, mixture->counts, (size_t)mixture->block, error))
             return false;
         part->next += mixture->block;
         part->given += mixture->block;
@@ -108,18 +111,21 @@ static bool check_files(const struct mixture *mixture, const char *out, struct h
 static bool run(struct mixture *mixture, const struct options *o, struct hrt_error *error) {
     struct output output;
     int64_t vocabulary = 65536; // As wide as the widest.
+    bool weighted = false;
     for (int i = 0; i < o->files; i++) {
         if (!open_part(mixture, o->file[i], error)) return false;
     }
     for (int i = 0; i < mixture->parts; i++) {
         if (mixture->part[i].file.token_bytes == 4) vocabulary = INT32_MAX;
+        weighted |= mixture->part[i].file.weights.fd >= 0;
     }
     if (!check_files(mixture, o->out, error)) return false;
     mixture->raw = malloc((size_t)mixture->block * 4);
     mixture->id = malloc((size_t)mixture->block * sizeof *mixture->id);
-    if (!mixture->raw || !mixture->id) return hrt_fail(error, "out of memory");
+    mixture->counts = malloc((size_t)mixture->block * sizeof *mixture->counts);
+    if (!mixture->raw || !mixture->id || !mixture->counts) return hrt_fail(error, "out of memory");
     json_t *made = made_of(mixture, error);
-    bool sound = made && output_begin(&output, o->out, vocabulary, error);
+    bool sound = made && output_begin(&output, o->out, vocabulary, weighted, error);
     if (sound) {
         sound = write_blocks(mixture, o->tokens, &output, error);
         sound = output_end(&output, sound, made, error);
@@ -155,6 +161,7 @@ int mix(const struct options *o, struct hrt_error *error) {
     if (mixture) {
         free(mixture->raw);
         free(mixture->id);
+        free(mixture->counts);
     }
     free(mixture);
     return done ? HRT_EXIT_DONE : (int)error->code;

@@ -1,10 +1,13 @@
-// Writing llm.c's .bin: a header of 256 int32, the third of which is the number of tokens; then the tokens.
+// Writing llm.c's .bin: a header of 256 int32, the third of which is the number of tokens; then the tokens. And the
+// weights of tokens, where some do not count.
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "runtime/data/weights.h"
 #include "tools/prepare/prepare.h"
 
 enum { HEADER_WORDS = 256, AT_ONCE = 4096 };
@@ -19,28 +22,70 @@ static bool write_header(struct output *output) {
     return fwrite(header, sizeof header, 1, output->replacement.file) == 1;
 }
 
-bool output_begin(struct output *output, const char *path, int64_t vocabulary,
+static bool write_weights_header(struct output *output) {
+    FILE *file = output->weights.file;
+    return fwrite(HRT_DATA_WEIGHTS_MAGIC, 8, 1, file) == 1 &&
+           fwrite(&output->tokens, sizeof output->tokens, 1, file) == 1;
+}
+
+// The file of weights. An older one goes: it would be taken for that of these tokens.
+static bool begin_weights(struct output *output, struct hrt_error *error) {
+    char path[PATH_MAX];
+    const char *why;
+    if (snprintf(path, sizeof path, "%s.weights", output->path) >= (int)sizeof path)
+        return hrt_fail(error, "'%s' is too long a name", output->path);
+    if (!output->weighted)
+        return unlink(path) == 0 || errno == ENOENT ||
+               hrt_fail(error, "cannot remove '%s': %s", path, strerror(errno));
+    if (!hf_replace_begin(&output->weights, path, &why)) {
+        output->weighted = false;
+        return hrt_fail(error, "cannot write '%s': %s", path, why);
+    }
+    return write_weights_header(output) || fail_write(output, error);
+}
+
+bool output_begin(struct output *output, const char *path, int64_t vocabulary, bool weighted,
                   struct hrt_error *error) {
     const char *why;
-    *output = (struct output){
-        .vocabulary = vocabulary, .token_bytes = vocabulary <= 65536 ? 2 : 4, .path = strdup(path)};
+    *output = (struct output){.vocabulary = vocabulary,
+                              .token_bytes = vocabulary <= 65536 ? 2 : 4,
+                              .path = strdup(path),
+                              .weighted = weighted};
     if (!output->path) return hrt_fail(error, "out of memory");
     if (!hf_replace_begin(&output->replacement, path, &why)) {
         hrt_fail(error, "cannot write '%s': %s", path, why);
         free(output->path);
         return false;
     }
-    if (write_header(output)) return true;
-    fail_write(output, error);
+    if (!write_header(output))
+        fail_write(output, error);
+    else if (begin_weights(output, error))
+        return true;
     output_end(output, false, NULL, error);
     return false;
 }
 
-bool output_add(struct output *output, const int32_t *id, size_t count, struct hrt_error *error) {
+static bool add_weights(struct output *output, const bool *counts, size_t count,
+                        struct hrt_error *error) {
+    for (size_t i = 0; i < count; i++) {
+        const int64_t at = output->tokens + (int64_t)i;
+        const bool one = counts && counts[i];
+        output->bits |= (unsigned char)(one << at % 8);
+        output->counted += one;
+        if (at % 8 != 7) continue;
+        if (fputc(output->bits, output->weights.file) == EOF) return fail_write(output, error);
+        output->bits = 0;
+    }
+    return true;
+}
+
+bool output_add(struct output *output, const int32_t *id, const bool *counts, size_t count,
+                struct hrt_error *error) {
     char raw[AT_ONCE * 4];
     if ((int64_t)count > INT32_MAX - output->tokens)
         return hrt_fail(error, "'%s' would have more than %d tokens; give smaller inputs",
                         output->path, INT32_MAX);
+    if (output->weighted && !add_weights(output, counts, count, error)) return false;
     for (size_t i = 0; i < count;) {
         size_t filled = 0;
         for (; filled < AT_ONCE && i < count; filled++, i++) {
@@ -70,10 +115,11 @@ static bool write_record(const struct output *output, json_t *made, struct hrt_e
     if (snprintf(path, sizeof path, "%s.json", output->path) >= (int)sizeof path)
         return hrt_fail(error, "'%s' is too long a name", output->path);
     json_t *record =
-        json_pack("{s:s, s:i, s:I, s:I, s:i, s:I, s:O}", "format", "llm.c", "token_bytes",
+        json_pack("{s:s, s:i, s:I, s:I, s:i, s:I, s:o*, s:O}", "format", "llm.c", "token_bytes",
                   output->token_bytes, "tokens", (json_int_t)output->tokens, "documents",
                   (json_int_t)output->documents, "largest", (int)output->largest, "crc32",
-                  (json_int_t)output->crc, "made", made);
+                  (json_int_t)output->crc, "counted",
+                  output->weighted ? json_integer(output->counted) : NULL, "made", made);
     if (!record) return hrt_fail(error, "out of memory");
     bool done = hf_replace_begin(&replacement, path, &why);
     if (done) {
@@ -85,13 +131,26 @@ static bool write_record(const struct output *output, json_t *made, struct hrt_e
     return done || hrt_fail(error, "cannot write '%s': %s", path, why);
 }
 
+// The weights first: tokens that are there have theirs.
+static bool end_weights(struct output *output, bool sound, struct hrt_error *error) {
+    const char *why;
+    FILE *file = output->weights.file;
+    if (!output->weighted) return true;
+    const bool last = output->tokens % 8 == 0 || fputc(output->bits, file) != EOF;
+    const bool written =
+        sound && last && fseeko(file, 0, SEEK_SET) == 0 && write_weights_header(output);
+    return hf_replace_end(&output->weights, written, &why) || !sound ||
+           hrt_fail(error, "cannot write the weights of '%s': %s", output->path, why);
+}
+
 bool output_end(struct output *output, bool sound, json_t *made, struct hrt_error *error) {
     const char *why;
     FILE *file = output->replacement.file;
-    const bool written = sound && fseeko(file, 0, SEEK_SET) == 0 && write_header(output);
+    const bool weighed = end_weights(output, sound, error);
+    const bool written = sound && weighed && fseeko(file, 0, SEEK_SET) == 0 && write_header(output);
     bool done = hf_replace_end(&output->replacement, written, &why);
-    if (sound && !done) hrt_fail(error, "cannot write '%s': %s", output->path, why);
-    done = sound && done && write_record(output, made, error);
+    if (sound && weighed && !done) hrt_fail(error, "cannot write '%s': %s", output->path, why);
+    done = sound && weighed && done && write_record(output, made, error);
     free(output->path);
     return done;
 }

@@ -15,6 +15,9 @@ struct options {
     const char *out;       // --out: a folder of tokenize, a file of mix.
     const char *field;     // --field: of JSON records.
     const char *end;       // --end: the token behind every document; NULL: not said.
+    const char *model;     // --model: a folder with a tokenizer and a chat template, of chat.
+    const char *template;  // --template: a file with another one; NULL: the model's.
+    const char *date;      // --date: for templates that ask for it; NULL: not given.
     enum kind kind;        // --input
     double validation;     // --validation: share of the documents.
     bool skip;             // --bad=skip: bad records are left out.
@@ -29,6 +32,7 @@ struct options {
 
 // The commands. They return the exit code.
 int tokenize(const struct options *options, struct hrt_error *error);
+int chat(const struct options *options, struct hrt_error *error);
 int inspect(const struct options *options, struct hrt_error *error);
 int check(const struct options *options, struct hrt_error *error);
 int mix(const struct options *options, struct hrt_error *error);
@@ -39,20 +43,35 @@ struct document {
     char *text; // Owned; of inputs that hold text.
     size_t bytes, room;
     struct hrt_ids ids; // For inputs that hold tokens, or once it is encoded.
+    json_t
+        *record; // Owned; the whole record, of inputs that are opened without a field. NULL: none.
+    bool *
+        counts; // Owned; whether the ids count in the loss: of conversations, and inputs that have weights.
+    int64_t place; // The number of the line or the record, from 1.
+    bool left_out; // It could not be encoded.
 };
 
 struct source; // An input, and how far it has been read.
 
 // Opens an input. KIND_AUTO goes by its name: .jsonl, .json (an array), .bin (llm.c), .idx (Megatron), each also with
-// .gz, .zst, .xz or .bz2 behind it; anything else is text. Texts of any name may be compressed. `skips`: bad
-// records of JSON are counted, told on standard error and left out, instead of failing.
+// .gz, .zst, .xz or .bz2 behind it; anything else is text. Texts of any name may be compressed. `field`: of JSON
+// records; NULL: the whole record is wanted. `skips`: bad records of JSON are counted, told on standard error and left
+// out, instead of failing.
 struct source *source_open(const char *path, enum kind kind, const char *field, bool skips,
                            struct hrt_error *error);
 void source_close(struct source *source);
 // Whether its documents hold text, which a tokenizer is needed for.
 bool source_is_text(const struct source *source);
+// Whether they are tokens with weights, which documents then have as counts.
+bool source_is_weighted(const struct source *source);
+// Whether they are records of JSON.
+bool source_has_records(const struct source *source);
 // Records that were left out so far.
 int64_t source_bad(const struct source *source);
+// Tells of a record that is left out, the first ones by name. False: it is not to be left out.
+bool source_skip(struct source *source, const struct hrt_error *error);
+// The unit of a document's place: "line" or "record".
+const char *source_unit(const struct source *source);
 // The next document, over what `document` holds. 1, 0: there is none, -1: it failed.
 int source_next(struct source *source, struct document *document, struct hrt_error *error);
 
@@ -66,20 +85,26 @@ bool megatron_read(const struct megatron *megatron, int64_t document, struct hrt
 
 // ---- outputs
 
-// A file of tokens on its way: llm.c's .bin, and its record beside it, PATH.json.
+// A file of tokens on its way: llm.c's .bin, and beside it its record, PATH.json, and, where tokens do not all count in
+// the loss, PATH.weights (runtime/data/weights.h).
 struct output {
-    struct hf_replacement replacement;
-    char *path; // Owned.
+    struct hf_replacement replacement, weights;
+    bool weighted;
+    unsigned char bits; // Weights of the last tokens, which do not fill a byte yet.
+    int64_t counted;    // Tokens that count.
+    char *path;         // Owned.
     int token_bytes;
     int64_t vocabulary, tokens, documents;
     int32_t largest;
     uint32_t crc; // CRC-32 of the tokens.
 };
 
-// Ids of the file are below `vocabulary`, which decides how wide they are.
-bool output_begin(struct output *output, const char *path, int64_t vocabulary,
+// Ids of the file are below `vocabulary`, which decides how wide they are. `weighted`: with a weight for each.
+bool output_begin(struct output *output, const char *path, int64_t vocabulary, bool weighted,
                   struct hrt_error *error);
-bool output_add(struct output *output, const int32_t *id, size_t count, struct hrt_error *error);
+// Adds tokens, all of which or none are in one document. `counts` [count]: their weights, of a weighted file; NULL: 0.
+bool output_add(struct output *output, const int32_t *id, const bool *counts, size_t count,
+                struct hrt_error *error);
 // Finishes the file and writes the record, to which `made` (owned by the caller) is added as "made"; or drops both,
 // when the data to write failed.
 bool output_end(struct output *output, bool sound, json_t *made, struct hrt_error *error);

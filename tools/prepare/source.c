@@ -116,7 +116,7 @@ struct source *source_open(const char *path, enum kind kind, const char *field, 
                               .path = path,
                               .field = field,
                               .skips = skips,
-                              .llmc = {.fd = -1}};
+                              .llmc = {.fd = -1, .weights = {.fd = -1}}};
     if (open_kind(source, error)) return source;
     source_close(source);
     return NULL;
@@ -135,8 +135,20 @@ int64_t source_bad(const struct source *source) {
     return source->bad;
 }
 
+const char *source_unit(const struct source *source) {
+    return source->kind == KIND_JSON ? "record" : "line";
+}
+
 bool source_is_text(const struct source *source) {
     return source->file;
+}
+
+bool source_is_weighted(const struct source *source) {
+    return source->llmc.fd >= 0 && source->llmc.weights.fd >= 0;
+}
+
+bool source_has_records(const struct source *source) {
+    return source->kind == KIND_JSONL || source->kind == KIND_JSON;
 }
 
 static bool set_text(struct document *document, const char *text, size_t bytes,
@@ -152,16 +164,21 @@ static bool set_text(struct document *document, const char *text, size_t bytes,
     return true;
 }
 
-// The text of a record: that of its field, or in an array the record itself.
-static bool take_record(const struct source *source, const json_t *json, struct document *document,
+// The text of a record: that of its field, or in an array the record itself. Without a field the record.
+static bool take_record(const struct source *source, json_t *json, struct document *document,
                         struct hrt_error *error) {
+    document->place = source->next;
+    if (!source->field) {
+        json_decref(document->record);
+        document->record = json_incref(json);
+        return true;
+    }
     const bool is_text = source->kind == KIND_JSON && json_is_string(json);
     const json_t *text = is_text ? json : json_object_get(json, source->field);
     if (json_is_string(text))
         return set_text(document, json_string_value(text), json_string_length(text), error);
     return hrt_fail(error, "'%s', %s %" PRId64 ": no text in the field '%s' (--field)",
-                    source->path, source->kind == KIND_JSON ? "record" : "line", source->next,
-                    source->field);
+                    source->path, source_unit(source), source->next, source->field);
 }
 
 // The text of one JSON line.
@@ -177,8 +194,7 @@ static bool read_line(struct source *source, size_t bytes, struct document *docu
     return taken;
 }
 
-// Tells of a record that is left out, the first ones by name. False: it is not to be left out.
-static bool skip(struct source *source, const struct hrt_error *error) {
+bool source_skip(struct source *source, const struct hrt_error *error) {
     enum { TOLD = 10 };
     if (!source->skips) return false;
     if (source->bad++ < TOLD) fprintf(stderr, "%s; left out\n", error->text);
@@ -206,7 +222,7 @@ static int next_text(struct source *source, struct document *document, struct hr
         const bool done = source->kind == KIND_LINES
                               ? set_text(document, source->line, bytes, error)
                               : read_line(source, bytes, document, error);
-        if (done || !skip(source, error)) return done ? 1 : -1;
+        if (done || !source_skip(source, error)) return done ? 1 : -1;
     }
 }
 
@@ -261,8 +277,17 @@ static int next_record(struct source *source, struct document *document, struct 
                        : -1;
         const bool done = take_record(source, json, document, error);
         json_decref(json);
-        if (done || !skip(source, error)) return done ? 1 : -1;
+        if (done || !source_skip(source, error)) return done ? 1 : -1;
     }
+}
+
+static bool read_weights(const struct source *source, int64_t count, struct document *document,
+                         struct hrt_error *error) {
+    bool *grown = realloc(document->counts, (size_t)count * sizeof *grown);
+    if (!grown) return hrt_fail(error, "out of memory");
+    document->counts = grown;
+    return hrt_data_weights_read(&source->llmc.weights, source->path, source->next, count,
+                                 (unsigned char *)grown, error);
 }
 
 static int next_tokens(struct source *source, struct document *document, struct hrt_error *error) {
@@ -279,8 +304,9 @@ static int next_tokens(struct source *source, struct document *document, struct 
     const bool room = ids->at && raw;
     if (!ids->at) ids->room = 0;
     if (!room) hrt_fail(error, "out of memory");
-    const bool done = room && hrt_data_file_read(&source->llmc, source->next, count, INT32_MAX, raw,
-                                                 ids->at, error);
+    bool done = room && hrt_data_file_read(&source->llmc, source->next, count, INT32_MAX, raw,
+                                           ids->at, error);
+    if (done && source_is_weighted(source)) done = read_weights(source, count, document, error);
     free(raw);
     ids->count = done ? (size_t)count : 0;
     source->next += count;

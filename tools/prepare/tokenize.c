@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "runtime/base/random.h"
+#include "tools/prepare/chat.h"
 #include "tools/prepare/prepare.h"
 
 enum { DOCUMENTS = 512, BATCH_BYTES = 8 << 20, PARTS = 2, TRAIN = 0, VALIDATION = 1 };
@@ -20,6 +21,7 @@ static const char *const part_name[PARTS] = {"train", "validation"};
 struct job {
     const struct options *options;
     struct hrt_tokenizer *tokenizer; // NULL: no input is text.
+    struct chat *chat;               // NULL: inputs are no conversations.
     json_t *tokenizer_record;
     struct hrt_encoder **encoder; // [threads]
     int64_t vocabulary;
@@ -62,11 +64,15 @@ static json_t *made_of(const struct job *job, const struct task *task) {
     const struct options *o = job->options;
     json_t *source = record_of(task->path, job->error);
     if (!source) return NULL;
-    json_t *made = json_pack("{s:o, s:O?, s:i, s:b, s:b, s:i, s:s, s:f, s:I, s:I}", "source",
+    json_t *made = json_pack("{s:o, s:O?, s:i, s:b, s:b, s:i, s:s?, s:f, s:I, s:I}", "source",
                              source, "tokenizer", job->tokenizer_record, "end", (int)job->end,
                              "frame", (int)o->frame, "skip", (int)o->skip, "input", (int)o->kind,
                              "field", o->field, "validation", o->validation, "seed",
                              (json_int_t)o->seed, "vocabulary", (json_int_t)job->vocabulary);
+    if (made && job->chat && json_object_set_new(made, "chat", chat_record(job->chat)) != 0) {
+        json_decref(made);
+        made = NULL;
+    }
     if (!made) hrt_fail(job->error, "out of memory");
     return made;
 }
@@ -98,36 +104,59 @@ static bool fill_batch(struct job *job, struct task *task, int *count) {
     return true;
 }
 
-static bool encode_batch(struct job *job, const struct task *task, int count) {
-    struct hrt_error why[DOCUMENTS];
-    int failed = INT_MAX;
-    if (!source_is_text(task->source)) return true;
-#pragma omp parallel for schedule(dynamic) num_threads((int)job->options->threads)                 \
-    reduction(min                                                                                  \
-              : failed)
+static bool encode(const struct job *job, struct document *document, struct hrt_error *why) {
+    struct hrt_encoder *encoder = job->encoder[omp_get_thread_num()];
+    document->ids.count = 0;
+    if (job->chat)
+        return chat_encode(job->chat, job->tokenizer, encoder, document->record, &document->ids,
+                           &document->counts, why);
+    return hrt_tokenizer_encode(encoder, document->text, document->bytes, job->options->frame,
+                                &document->ids, why);
+}
+
+// Leaves conversations out that the template refuses, or says which it is.
+static bool tell_failed(struct job *job, struct task *task, int count,
+                        const struct hrt_error *why) {
     for (int i = 0; i < count; i++) {
         struct document *document = &job->document[i];
-        document->ids.count = 0;
-        if (!hrt_tokenizer_encode(job->encoder[omp_get_thread_num()], document->text,
-                                  document->bytes, job->options->frame, &document->ids, &why[i]))
-            failed = i < failed ? i : failed;
+        document->left_out = *why[i].text;
+        if (!*why[i].text) continue;
+        if (job->chat)
+            hrt_fail(job->error, "'%s', %s %" PRId64 ": %s", task->path, source_unit(task->source),
+                     document->place, why[i].text);
+        else
+            hrt_fail(job->error, "'%s', document %" PRId64 ": %s", task->path,
+                     task->documents + i + 1, why[i].text);
+        if (!job->chat || !source_skip(task->source, job->error)) return false;
     }
-    return failed == INT_MAX || hrt_fail(job->error, "'%s', document %" PRId64 ": %s", task->path,
-                                         task->documents + failed + 1, why[failed].text);
+    return true;
+}
+
+static bool encode_batch(struct job *job, struct task *task, int count) {
+    struct hrt_error why[DOCUMENTS];
+    if (!source_is_text(task->source)) return true;
+#pragma omp parallel for schedule(dynamic) num_threads((int)job->options->threads)
+    for (int i = 0; i < count; i++) {
+        why[i] = (struct hrt_error){0};
+        encode(job, &job->document[i], &why[i]);
+    }
+    return tell_failed(job, task, count, why);
 }
 
 static bool write_batch(struct job *job, struct task *task, int count) {
     const struct hrt_stream stream =
         hrt_stream_make((uint64_t)job->options->seed, "validation", task->name);
     for (int i = 0; i < count; i++) {
-        const struct hrt_ids *ids = &job->document[i].ids;
+        const struct document *document = &job->document[i];
+        const struct hrt_ids *ids = &document->ids;
+        if (document->left_out) continue;
         const double drawn = hrt_draw_uniform(stream, (uint64_t)task->documents++);
         struct output *output =
             &task->output[drawn < job->options->validation ? VALIDATION : TRAIN];
         output->documents++;
-        if (!output_add(output, ids->at, ids->count, job->error)) return false;
+        if (!output_add(output, ids->at, document->counts, ids->count, job->error)) return false;
         if (job->end >= 0 && source_is_text(task->source) &&
-            !output_add(output, &job->end, 1, job->error))
+            !output_add(output, &job->end, NULL, 1, job->error))
             return false;
     }
     return true;
@@ -174,8 +203,14 @@ static bool run_task(struct job *job, struct task *task, json_t *made) {
     if (!task->source) return false;
     if (source_is_text(task->source) && !job->tokenizer)
         sound = hrt_fail_usage(job->error, "'%s' is text: --tokenizer=FILE is wanted", task->path);
+    if (job->chat && !source_has_records(task->source))
+        sound = hrt_fail_usage(
+            job->error, "'%s': conversations are JSON lines or a JSON array; --input=jsonl or json",
+            task->path);
+    const bool weighted = job->chat || source_is_weighted(task->source);
     while (sound && begun < task->parts) {
-        sound = output_begin(&task->output[begun], task->out[begun], job->vocabulary, job->error);
+        sound = output_begin(&task->output[begun], task->out[begun], job->vocabulary, weighted,
+                             job->error);
         begun += sound;
     }
     sound = sound && copy_all(job, task);
@@ -215,6 +250,8 @@ static bool load(struct job *job) {
     const struct options *o = job->options;
     job->end = -1;
     job->vocabulary = o->vocabulary;
+    if (o->model && !(job->chat = chat_load(o->model, o->template, o->date, job->error)))
+        return false;
     if (!o->tokenizer) {
         if (o->vocabulary) return true;
         return hrt_fail_usage(job->error,
@@ -263,11 +300,32 @@ int tokenize(const struct options *options, struct hrt_error *error) {
     for (int i = 0; i < DOCUMENTS; i++) {
         free(job.document[i].text);
         free(job.document[i].ids.at);
+        free(job.document[i].counts);
+        json_decref(job.document[i].record);
     }
     for (int64_t i = 0; job.encoder && i < options->threads; i++)
         hrt_tokenizer_encoder_free(job.encoder[i]);
     free(job.encoder);
     hrt_tokenizer_free(job.tokenizer);
+    chat_free(job.chat);
     json_decref(job.tokenizer_record);
     return done ? HRT_EXIT_DONE : (int)error->code;
+}
+
+// Conversations: tokenize, with the template and the tokenizer of a model's folder.
+int chat(const struct options *options, struct hrt_error *error) {
+    char tokenizer[PATH_MAX];
+    struct options o = *options;
+    bool known =
+        o.model ||
+        hrt_fail_usage(error, "--model=FOLDER is wanted: with tokenizer.json and a chat template");
+    if (known && !o.tokenizer) {
+        known = snprintf(tokenizer, PATH_MAX, "%s/tokenizer.json", o.model) < PATH_MAX ||
+                hrt_fail_usage(error, "'%s' is too long a name", o.model);
+        o.tokenizer = tokenizer;
+    }
+    if (!known) return (int)error->code;
+    if (!o.end) o.end = "none";
+    o.field = NULL;
+    return tokenize(&o, error);
 }

@@ -1,0 +1,51 @@
+// Conversations: a model's chat template makes texts of them, and says which tokens count in the loss.
+#ifndef HECATE_TOOLS_PREPARE_CHAT_H
+#define HECATE_TOOLS_PREPARE_CHAT_H
+
+#include <jansson.h>
+
+#include "runtime/tokenizer/tokenizer.h"
+#include "tools/prepare/jinja/jinja.h"
+
+struct chat;
+
+// Reads the template of the model in `folder`: `template` (a file) where it is given, else chat_template.jinja, else
+// tokenizer_config.json, which also has the special tokens. `date`: for templates that ask for it; NULL: none.
+struct chat *chat_load(const char *folder, const char *template, const char *date,
+                       struct hrt_error *error);
+void chat_free(struct chat *chat);
+
+// The part of an output's record that tells of it: a reference for the caller.
+json_t *chat_record(const struct chat *chat);
+
+// The tokens of a record, over `ids`, and for each whether it counts: `counts`, grown with them, owned by the
+// caller. Any number of threads, each with its encoder. False: the record is no conversation, or the template fails.
+bool chat_encode(const struct chat *chat, const struct hrt_tokenizer *tokenizer,
+                 struct hrt_encoder *encoder, const json_t *record, struct hrt_ids *ids,
+                 bool **counts, struct hrt_error *error);
+
+// ---- parts
+
+struct conversation {
+    json_t *messages; // Owned.
+    bool *learned;    // For each message; owned.
+    json_t *context;  // Variables of the template but messages and add_generation_prompt; owned.
+};
+
+// {"messages": [...]}, {"conversations": [...]} (from, value), or {"prompt": ..., "completion": ...} as texts or
+// messages. Messages of the assistant are learned, but for those whose "weight" is 0 and those of a prompt.
+bool conversation_read(struct conversation *conversation, const json_t *record,
+                       const json_t *special, struct hrt_error *error);
+void conversation_free(struct conversation *conversation);
+
+// Renders the first `count` messages.
+bool chat_render(const struct chat *chat, const struct conversation *conversation, json_t *messages,
+                 size_t count, bool prompt, struct jinja_rendered *out, struct hrt_error *error);
+bool chat_marks(const struct chat *chat);
+
+// The bytes of the rendered conversation that are learned, in order, over what `span` holds (owned by the caller).
+bool chat_spans(const struct chat *chat, const struct conversation *conversation,
+                const struct jinja_rendered *whole, struct jinja_span **span, size_t *spans,
+                struct hrt_error *error);
+
+#endif
