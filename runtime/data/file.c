@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "files/files.h"
+#include "runtime/data/read.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "token files are little-endian");
 
@@ -78,27 +79,6 @@ const char *hrt_data_not_text(const void *head, size_t bytes) {
 
 enum { FORMS = sizeof llmc_form / sizeof *llmc_form };
 enum { RELATIVES = sizeof llmc_relative / sizeof *llmc_relative };
-
-bool hrt_data_read_at(int fd, void *out, size_t bytes, int64_t offset) {
-    char *at = out;
-    while (bytes > 0) {
-        const ssize_t got = pread(fd, at, bytes, offset);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) {
-            if (got == 0) errno = 0;
-            return false;
-        }
-        at += got;
-        bytes -= (size_t)got;
-        offset += got;
-    }
-    return true;
-}
-
-bool hrt_data_fail_read(const char *path, struct hrt_error *error) {
-    if (errno) return hrt_fail(error, "cannot read '%s': %s", path, strerror(errno));
-    return hrt_fail(error, "'%s' became shorter while it was in use", path);
-}
 
 static bool fail_magic(const struct hrt_data_file *file, const int32_t header[3],
                        struct hrt_error *error) {

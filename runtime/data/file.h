@@ -53,11 +53,6 @@ bool hrt_data_file_read(const struct hrt_data_file *file, int64_t first, int64_t
 bool hrt_data_file_checksum(const struct hrt_data_file *file, uint32_t *checksum,
                             struct hrt_error *error);
 
-// Reads exactly `bytes` at `offset`; false at an error (errno) or at the end of the file (errno 0), which
-// hrt_data_fail_read then says of the file at `path`.
-bool hrt_data_read_at(int fd, void *out, size_t bytes, int64_t offset);
-bool hrt_data_fail_read(const char *path, struct hrt_error *error);
-
 void hrt_data_file_close(struct hrt_data_file *file);
 
 #endif

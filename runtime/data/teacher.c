@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/data/read.h"
+
 static const char magic[8] = "hecteach"; // Without its end.
 
 enum { VERSION = 1, ROW_BYTES = 1 << 16 };

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/data/file.h"
+#include "runtime/data/read.h"
 
 static bool check(int fd, const char *name, int64_t tokens, struct hrt_error *error) {
     struct stat status;

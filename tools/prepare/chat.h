@@ -42,6 +42,7 @@ void conversation_free(struct conversation *conversation);
 bool chat_render(const struct chat *chat, const struct conversation *conversation, json_t *messages,
                  size_t count, bool prompt, struct jinja_rendered *out, struct hrt_error *error);
 bool chat_marks(const struct chat *chat);
+const json_t *chat_special(const struct chat *chat);
 
 // The bytes of the rendered conversation that are learned, in order, over what `span` holds (owned by the caller).
 bool chat_spans(const struct chat *chat, const struct conversation *conversation,

@@ -69,7 +69,7 @@ static struct value call(struct run *run, const struct node *node) {
         return run_method(run, &of, node->a->text, &call);
     const struct value function = attribute ? value_attribute(run, &of, node->a->text) : of;
     if (run->failed) return value_none();
-    if (function.kind == VALUE_MACRO) return run_macro(run, function.macro, &call);
+    if (function.kind == VALUE_MACRO) return run->macro(run, function.macro, &call);
     if (function.kind == VALUE_FUNCTION) return function.function->call(run, &call);
     if (function.kind == VALUE_UNDEFINED)
         return run_fail(run, "the function or method '%.*s' is not known", (int)function.text.bytes,

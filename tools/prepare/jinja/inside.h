@@ -171,7 +171,7 @@ void source_fail(struct source *source, int line, const char *format, ...)
 // Cuts a template into tokens.
 void jinja_scan(struct source *source, const char *text, size_t bytes);
 
-// Parsing: parse.c has statements, expression.c has expressions.
+// Parsing: source.c has the state, expression.c expressions, parse.c statements.
 struct node *jinja_node(struct source *source, enum node_kind kind, int line);
 const struct token *jinja_peek(const struct source *source);
 bool jinja_is(const struct source *source, enum token_kind kind, const char *text);
@@ -196,6 +196,9 @@ struct buffer {
     size_t bytes, room;
 };
 
+enum { RUN_MEMORY = 256 << 20 };
+struct call;
+
 struct run {
     const struct jinja *jinja;
     const char *date;
@@ -211,6 +214,8 @@ struct run {
     enum { FLOW_ON, FLOW_BREAK, FLOW_CONTINUE } flow;
     int loops;
     struct jinja_rendered *rendered;
+    // Calls a macro: expressions do, and are part of it.
+    struct value (*macro)(struct run *run, const struct node *macro, const struct call *call);
 };
 
 struct call { // The arguments of a call, a filter or a test.
@@ -239,6 +244,7 @@ struct value value_boolean(bool boolean);
 struct value value_integer(int64_t integer);
 struct value value_text(const char *at, size_t bytes);
 struct value value_string(const char *text); // Not copied.
+struct value value_undefined(struct text name);
 struct value value_list(struct run *run, size_t room);
 void list_add(struct run *run, struct list *list, struct value value);
 void map_set(struct run *run, struct map *map, struct value key, struct value value);
@@ -272,7 +278,6 @@ size_t text_find(struct text text, struct text what, size_t from);
 // Evaluation.
 struct value run_evaluate(struct run *run, const struct node *node);
 void run_statements(struct run *run, const struct node *list);
-struct value run_macro(struct run *run, const struct node *macro, const struct call *call);
 struct value run_method(struct run *run, const struct value *of, struct text name,
                         const struct call *call);
 bool is_method(const struct value *of, struct text name);

@@ -347,6 +347,41 @@ struct value run_method(struct run *run, const struct value *of, struct text nam
                     value_kind_name(of));
 }
 
+// ---- attributes
+
+static struct value loop_attribute(struct run *run, const struct loop *loop, struct text name) {
+    const int64_t count = (int64_t)loop->items->count, index = (int64_t)loop->index;
+    if (text_is(name, "index")) return value_integer(index + 1);
+    if (text_is(name, "index0")) return value_integer(index);
+    if (text_is(name, "revindex")) return value_integer(count - index);
+    if (text_is(name, "revindex0")) return value_integer(count - index - 1);
+    if (text_is(name, "length")) return value_integer(count);
+    if (text_is(name, "first")) return value_boolean(index == 0);
+    if (text_is(name, "last")) return value_boolean(index == count - 1);
+    if (text_is(name, "depth")) return value_integer(loop->depth);
+    if (text_is(name, "depth0")) return value_integer(loop->depth - 1);
+    if (text_is(name, "previtem"))
+        return index > 0 ? loop->items->at[index - 1] : value_undefined(name);
+    if (text_is(name, "nextitem"))
+        return index + 1 < count ? loop->items->at[index + 1] : value_undefined(name);
+    return run_fail(run, "loop.%.*s is not supported", (int)name.bytes, name.at);
+}
+
+struct value value_attribute(struct run *run, const struct value *of, struct text name) {
+    if (of->kind == VALUE_UNDEFINED)
+        return run_fail(run, "'%.*s' is undefined, and has no '%.*s'", (int)of->text.bytes,
+                        of->text.at, (int)name.bytes, name.at);
+    if (of->kind == VALUE_LOOP) return loop_attribute(run, of->loop, name);
+    if (is_method(of, name))
+        return run_fail(run, "the method '%.*s' is not called, which is not supported",
+                        (int)name.bytes, name.at);
+    if (of->kind == VALUE_MAP || of->kind == VALUE_NAMESPACE) {
+        const struct value *found = run_pay(run, of->map->count) ? map_name(of->map, name) : NULL;
+        if (found) return *found;
+    }
+    return value_undefined(name);
+}
+
 // ---- global functions
 
 static struct value raise(struct run *run, const struct call *call) {

@@ -1,59 +1,12 @@
 // Running a template: statements, macros, the text.
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/prepare/jinja/inside.h"
 
 // Bounds of one rendering. A template that is within them ends within seconds.
-enum { MEMORY = 256 << 20, DEPTH = 900 };
+enum { DEPTH = 900 };
 static const int64_t work_most = 50000000;
-
-struct value run_fail(struct run *run, const char *format, ...) {
-    char reason[512];
-    va_list arguments;
-    if (run->failed) return value_none();
-    run->failed = true;
-    va_start(arguments, format);
-    vsnprintf(reason, sizeof reason, format, arguments);
-    va_end(arguments);
-    hrt_fail(run->error, "%s, line %d: %s", run->jinja->name, run->line, reason);
-    return value_none();
-}
-
-bool run_pay(struct run *run, size_t amount) {
-    if (run->failed) return false;
-    run->work -= (int64_t)amount + 1;
-    if (run->work < 0) run_fail(run, "the template takes too long");
-    return !run->failed;
-}
-
-void *run_take(struct run *run, size_t bytes) {
-    if (run->failed) return NULL;
-    void *at = arena_take(&run->arena, bytes);
-    if (!at) run_fail(run, "the template takes more than %d MiB of memory", MEMORY >> 20);
-    return at;
-}
-
-void buffer_add(struct run *run, struct buffer *buffer, const char *at, size_t bytes) {
-    if (bytes == 0 || !run_pay(run, bytes / 16)) return;
-    if (buffer->room - buffer->bytes < bytes) {
-        const size_t room =
-            buffer->bytes + bytes > 2 * buffer->room ? buffer->bytes + bytes : 2 * buffer->room;
-        char *grown = run_take(run, room);
-        if (!grown) return;
-        if (buffer->bytes) memcpy(grown, buffer->at, buffer->bytes);
-        buffer->at = grown;
-        buffer->room = room;
-    }
-    memcpy(buffer->at + buffer->bytes, at, bytes);
-    buffer->bytes += bytes;
-}
-
-struct value buffer_value(const struct buffer *buffer) {
-    return value_text(buffer->at, buffer->bytes);
-}
 
 static void assign(struct run *run, struct text name, struct value value) {
     map_set(run, &run->scope->names, value_text(name.at, name.bytes), value);
@@ -233,7 +186,7 @@ void run_statements(struct run *run, const struct node *list) {
 }
 
 // A macro sees its arguments and the names of the whole template.
-struct value run_macro(struct run *run, const struct node *macro, const struct call *call) {
+static struct value run_macro(struct run *run, const struct node *macro, const struct call *call) {
     enum { PRICE = 30 }; // A call takes more of the stack than an expression.
     struct scope scope = {.outer = &run->globals}, *before = run->scope;
     size_t index = 0, named = 0;
@@ -279,8 +232,9 @@ bool jinja_render(const struct jinja *jinja, const json_t *context, const char *
                       .error = error,
                       .line = 1,
                       .work = work_most,
-                      .arena = {.most = MEMORY},
-                      .rendered = rendered};
+                      .arena = {.most = RUN_MEMORY},
+                      .rendered = rendered,
+                      .macro = run_macro};
     jinja_rendered_free(rendered);
     run.out = &run.whole;
     const struct value variables = value_of_json(&run, context);

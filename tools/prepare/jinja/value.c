@@ -37,6 +37,10 @@ struct value value_list(struct run *run, size_t room) {
     return (struct value){.kind = VALUE_LIST, .list = list};
 }
 
+struct value buffer_value(const struct buffer *buffer) {
+    return value_text(buffer->at, buffer->bytes);
+}
+
 void list_add(struct run *run, struct list *list, struct value value) {
     if (run->failed) return;
     if (list->count == list->room) {
@@ -275,7 +279,7 @@ struct list *value_iterate(struct run *run, const struct value *value) {
     return list.list;
 }
 
-static struct value undefined(struct text name) {
+struct value value_undefined(struct text name) {
     return (struct value){.kind = VALUE_UNDEFINED, .text = name};
 }
 
@@ -283,7 +287,7 @@ static struct value text_item(struct run *run, struct text text, int64_t index) 
     if (!run_pay(run, text.bytes / 16)) return value_none();
     const int64_t length = (int64_t)text_length(text);
     if (index < 0) index += length;
-    if (index < 0 || index >= length) return undefined((struct text){"a character", 11});
+    if (index < 0 || index >= length) return value_undefined((struct text){"a character", 11});
     size_t at = 0;
     for (; index > 0; index--) at += text_step(text.at + at, text.bytes - at);
     return value_text(text.at + at, text_step(text.at + at, text.bytes - at));
@@ -303,41 +307,9 @@ struct value value_item(struct run *run, const struct value *of, const struct va
     if (of->kind == VALUE_LIST && number) {
         const int64_t count = (int64_t)of->list->count, at = index < 0 ? index + count : index;
         return at >= 0 && at < count ? of->list->at[at]
-                                     : undefined((struct text){"an element", 10});
+                                     : value_undefined((struct text){"an element", 10});
     }
-    return undefined(key->kind == VALUE_TEXT ? key->text : (struct text){"an element", 10});
-}
-
-static struct value loop_attribute(struct run *run, const struct loop *loop, struct text name) {
-    const int64_t count = (int64_t)loop->items->count, index = (int64_t)loop->index;
-    if (text_is(name, "index")) return value_integer(index + 1);
-    if (text_is(name, "index0")) return value_integer(index);
-    if (text_is(name, "revindex")) return value_integer(count - index);
-    if (text_is(name, "revindex0")) return value_integer(count - index - 1);
-    if (text_is(name, "length")) return value_integer(count);
-    if (text_is(name, "first")) return value_boolean(index == 0);
-    if (text_is(name, "last")) return value_boolean(index == count - 1);
-    if (text_is(name, "depth")) return value_integer(loop->depth);
-    if (text_is(name, "depth0")) return value_integer(loop->depth - 1);
-    if (text_is(name, "previtem")) return index > 0 ? loop->items->at[index - 1] : undefined(name);
-    if (text_is(name, "nextitem"))
-        return index + 1 < count ? loop->items->at[index + 1] : undefined(name);
-    return run_fail(run, "loop.%.*s is not supported", (int)name.bytes, name.at);
-}
-
-struct value value_attribute(struct run *run, const struct value *of, struct text name) {
-    if (of->kind == VALUE_UNDEFINED)
-        return run_fail(run, "'%.*s' is undefined, and has no '%.*s'", (int)of->text.bytes,
-                        of->text.at, (int)name.bytes, name.at);
-    if (of->kind == VALUE_LOOP) return loop_attribute(run, of->loop, name);
-    if (is_method(of, name))
-        return run_fail(run, "the method '%.*s' is not called, which is not supported",
-                        (int)name.bytes, name.at);
-    if (of->kind == VALUE_MAP || of->kind == VALUE_NAMESPACE) {
-        const struct value *found = run_pay(run, of->map->count) ? map_name(of->map, name) : NULL;
-        if (found) return *found;
-    }
-    return undefined(name);
+    return value_undefined(key->kind == VALUE_TEXT ? key->text : (struct text){"an element", 10});
 }
 
 // The first index and how many, by Python's rules for bounds.
