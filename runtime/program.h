@@ -191,6 +191,7 @@ struct hrt_program {
     const struct hrt_bucket *bucket; // As backward completes them.
     int64_t bucket_bytes;            // As many at least are summed together.
     enum hrt_dense dense;
+    bool gradients_bf16; // They travel in bf16 (parallel.gradients); sums are floats.
     int units;
     const struct hrt_bucket *unit; // Parameters that come together, of one layer each time.
     size_t dense_offset; // Bytes into the model: the struct hrt_train_dense * that it calls.

@@ -380,6 +380,8 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out,
                  : states ? "STATES"
                           : "REPLICATE");
         if (shard) hec_line(out, ".units = %d, .unit = units,", size->units);
+        if (hec_setting_is(m, HEC_KEY_parallel_gradients, "bf16"))
+            hec_line(out, ".gradients_bf16 = true,");
         hec_line(out, ".world = %" PRId64 ", .owned = %s,", e->world,
                  e->sends_rows ? "true" : "false");
         hec_line(out, ".experts_offset = offsetof(struct %s, experts),", e->name);

@@ -128,6 +128,14 @@ static void check_weight(struct hec_checker *checker) {
               program->name);
 }
 
+static void check_gradients(struct hec_checker *checker) {
+    const struct hec_program *program = checker->program;
+    const bool narrow = !strcmp(hec_program_text(program, HEC_KEY_parallel_gradients), "bf16");
+    if (!narrow || strcmp(hec_program_text(program, HEC_KEY_train_precision), "fp64")) return;
+    hec_error(checker, HEC_NOWHERE,
+              "`parallel.gradients = bf16` needs `train.precision = fp32` or `bf16`");
+}
+
 // Masked training has no tokens ahead: targets are those of the masked positions.
 static void look_at_ahead(struct hec_checker *checker, const struct hec_node *node) {
     if (node->builtin != HEC_BUILTIN_ahead) return;
@@ -146,6 +154,7 @@ void hec_check_model(struct hec_checker *checker) {
     look_in(checker, &program->model->body, look_at_end);
     check_losses(checker);
     check_weight(checker);
+    check_gradients(checker);
     const bool next = !strcmp(hec_program_text(program, HEC_KEY_train_objective), "next_token");
     look_in(checker, &program->model->body, next ? look_at_attention : look_at_ahead);
 }

@@ -30,6 +30,10 @@ bool hec_shards_dense(MlirOperation module) {
     return hec_has_ranks(module) && hec_setting_is(module, HEC_KEY_parallel_dense, "shard");
 }
 
+int64_t hec_gradient_way_bytes(MlirOperation module, int64_t bytes) {
+    return hec_setting_is(module, HEC_KEY_parallel_gradients, "bf16") ? bytes / 2 : bytes;
+}
+
 int64_t hec_kept_elements(MlirOperation module, MlirOperation symbol, int64_t elements) {
     const bool param = hec_op_is(symbol, HEC_OP_param);
     const bool cut =

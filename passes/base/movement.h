@@ -14,6 +14,9 @@ bool hec_shares_states(MlirOperation module);
 // Whether ranks share these parameters and their gradients, too: parallel.dense = shard.
 bool hec_shards_dense(MlirOperation module);
 
+// Bytes of gradients on their way, of `bytes` in memory (parallel.gradients).
+int64_t hec_gradient_way_bytes(MlirOperation module, int64_t bytes);
+
 // The symbol whose memory ranks share for the parameter `name`: itself, or the set of which every rank has all
 // experts. Null: it is an owned expert's, or a table that every rank computes.
 MlirOperation hec_dense_symbol(MlirOperation module, MlirStringRef name);

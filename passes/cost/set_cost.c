@@ -114,6 +114,7 @@ static void find_set(MlirOperation module, const struct hec_machine *machine,
     const int64_t elements = chunk_elements(module, site->set, &plain);
     const bool rounded = is_rounded(module, HEC_STR("")) && plain < elements;
     cost->grad_bytes = elements * real;
+    cost->grad_way_bytes = hec_gradient_way_bytes(module, cost->grad_bytes);
     cost->chunk_bytes = rounded ? 2 * elements + plain * real : cost->grad_bytes;
     cost->owner_bytes = 4 * cost->grad_bytes + (rounded ? 2 * elements : 0);
     const double room = (double)(cost->wave_rows > 0 ? cost->wave_rows : 1);
@@ -179,15 +180,15 @@ void hec_set_prices(struct hpl_movement *p, const struct hec_machine *m,
         const struct hec_set_cost *c = &set[i];
         lower(&p->gather_hidden_first, hec_fitting(m, c->window_us, c->chunk_bytes));
         lower(&p->gather_hidden, hec_fitting(m, hec_early_window_us(c), c->chunk_bytes));
-        lower(&p->reduce_hidden_first, hec_fitting(m, c->reduce_window_us, c->grad_bytes));
-        lower(&p->reduce_hidden, hec_fitting(m, hec_late_window_us(c), c->grad_bytes));
+        lower(&p->reduce_hidden_first, hec_fitting(m, c->reduce_window_us, c->grad_way_bytes));
+        lower(&p->reduce_hidden, hec_fitting(m, hec_late_window_us(c), c->grad_way_bytes));
         raise(&p->row_compute, 1e6 * c->row_forward_us);
         raise(&p->row_send, near * (double)c->row_bytes);
         raise(&p->chunk_send, far * (double)c->chunk_bytes);
         if (c->chunk_bytes > p->chunk_bytes) p->chunk_bytes = c->chunk_bytes;
         if (!several) continue;
         raise(&p->row_cross, far * (double)c->row_bytes);
-        raise(&p->grad_send, far * (double)c->grad_bytes);
+        raise(&p->grad_send, far * (double)c->grad_way_bytes);
         raise(&p->chunk_near, near * (double)c->chunk_bytes);
     }
 }

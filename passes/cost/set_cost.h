@@ -18,6 +18,7 @@ struct hec_set_cost {
     int64_t row_bytes;       // A row that is sent.
     int64_t chunk_bytes;     // A chunk's parameters as replicas hold them.
     int64_t grad_bytes;      // A chunk's gradient.
+    int64_t grad_way_bytes;  // The same on its way to the owner.
     int64_t owner_bytes;     // A chunk on its owner: parameters, gradient, optimizer states.
     double row_forward_us, row_backward_us; // Computing a row.
     // Computation besides experts: between the start of the layer's parameters and their await;

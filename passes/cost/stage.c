@@ -45,7 +45,7 @@ static const uint32_t *counts(void *context, int32_t layer, int32_t back) {
 
 static void begin_episode(struct hec_stage *s, int32_t holders) {
     const struct hec_set_cost *cost = s->scene->cost;
-    const struct hpl_sizes sizes = {cost->chunk_bytes, cost->grad_bytes, cost->row_bytes};
+    const struct hpl_sizes sizes = {cost->chunk_bytes, cost->grad_way_bytes, cost->row_bytes};
     s->episode = (struct hpl_episode){
         .topology = &s->topology,
         .layers = (int32_t)s->scene->layers,

@@ -376,6 +376,7 @@ bool hec_script_of(MlirOperation module, const struct hec_costs *costs, int64_t 
         .iterations = hec_step_iterations(module, &costs->machine),
         .states = hec_shares_states(module),
         .shard = hec_shards_dense(module),
+        .way = (double)hec_gradient_way_bytes(module, 2) / 2,
     };
     if (hec_has_ranks(module) && !script->shard)
         script->bucket = hec_setting_count(module, HEC_KEY_parallel_bucket, 0);

@@ -59,6 +59,7 @@ struct hec_script {
     bool shard;    // dense = shard: parameters stay in parts, too.
     int units;     // Gathers of dense parameters in an iteration.
     int64_t dense_bytes; // Parameters that all have.
+    double way;          // Bytes of gradients on their way, for each in memory.
     int64_t bucket;      // Bytes of gradients whose sum starts at once; 0 with dense = shard: any.
 };
 

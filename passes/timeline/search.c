@@ -428,7 +428,7 @@ static int64_t first_overlap(MlirOperation module, const struct hec_search *s) {
     for (int i = 0; i < s->setup.costs.count && rematerializes(module, s) == 1; i++) {
         const struct hec_set_cost *c = &s->setup.costs.set[i];
         const int64_t fit = hec_fitting(&s->setup.costs.machine, c->rematerialize_window_us,
-                                        c->chunk_bytes + c->grad_bytes);
+                                        c->chunk_bytes + c->grad_way_bytes);
         if (fit < overlap) overlap = fit;
     }
     if (overlap > most_experts(s)) overlap = most_experts(s);

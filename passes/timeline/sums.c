@@ -43,7 +43,7 @@ static void start_sum(struct run *r, int32_t device) {
         }
         const double times = r->script->states ? 1 : 2;
         r->sum[parity][r->sums[parity]++] =
-            sum_transfer(r, "dense gradients", (double)d->dense_bytes, times);
+            sum_transfer(r, "dense gradients", r->script->way * (double)d->dense_bytes, times);
     }
     hec_run_start(r, device, r->sum[parity][d->dense_count++]);
     d->dense_bytes = 0;

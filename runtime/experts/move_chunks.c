@@ -39,6 +39,7 @@ void hrt_experts_move_start(struct hrt_fssdp *fssdp, int set, int64_t layer,
         .pieces = adds ? moving->slots.segments : moving->param_pieces,
         .adds = adds,
         .type = fssdp->program->precision == HRT_FP64 ? HRT_DOUBLE : HRT_FLOAT,
+        .narrow = adds && fssdp->program->gradients_bf16,
         .place = place,
         .context =
             &(struct layer_of){fssdp, set, layer, adds ? moving->grad_piece : moving->param_piece},

@@ -35,7 +35,8 @@ bool hrt_experts_episode_create(struct hrt_fssdp *fssdp, int set, int64_t holder
     };
     const struct hpl_sizes sizes = {
         .param_bytes = moving->slots.param_stride,
-        .grad_bytes = moving->slots.grad_stride,
+        .grad_bytes =
+            moving->slots.grad_stride / (fssdp->program->gradients_bf16 ? 2 : 1), // Under way.
         .row_bytes =
             moving->set->width * (int64_t)hrt_params_element_bytes(fssdp->program->precision),
     };

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "kernels/bf16.h"
 #include "runtime/net/steps.h"
 
 // The list in the making.
@@ -15,6 +16,8 @@ struct making {
     struct hrt_carried carried;
     int32_t staged;            // Receives beside so far.
     int32_t added[HRT_STAGED]; // The add that frees each place of staging; -1: it is free.
+    int32_t rounded;           // Sends of rounded pieces so far,
+    int32_t sent[HRT_STAGED];  // and the one that frees each of their places.
 };
 
 // FNV-1a, 32 bits at a time.
@@ -63,24 +66,55 @@ static void greet(struct making *making) {
     }
 }
 
+// Bytes of a piece on its way.
+static size_t way_bytes(const struct hrt_carry *carry, size_t bytes) {
+    return carry->narrow ? bytes / sizeof(float) * sizeof(hk_bf16) : bytes;
+}
+
+// A place of staging, for pieces on their way here or, `leaves`, from here.
+static char *place_of(const struct hrt_carry *carry, int32_t place, bool leaves) {
+    const size_t each = way_bytes(carry, carry->staged);
+    return carry->staging + (size_t)(leaves ? HRT_STAGED + place : place) * each;
+}
+
 // Data is received beside `to` and then added; the place is used again once it has been added.
 static int32_t receive_and_add(struct making *making, int32_t peer, char *to, size_t bytes,
                                int32_t before) {
     const struct hrt_carry *carry = making->carry;
     const int32_t place = making->staged++ % HRT_STAGED;
-    char *beside = carry->staging + (size_t)place * carry->staged;
-    assert(bytes <= carry->staged);
+    char *beside = place_of(carry, place, false);
+    assert(bytes <= way_bytes(carry, carry->staged));
     const int32_t receive =
         hrt_net_steps_receive(making->steps, peer, beside, bytes, making->added[place]);
-    making->added[place] =
-        hrt_net_steps_append(making->steps, &(struct hrt_step){.kind = HRT_ADD,
-                                                               .type = carry->type,
-                                                               .peer = peer,
-                                                               .after = {receive, before},
-                                                               .to = to,
-                                                               .from = beside,
-                                                               .bytes = bytes});
+    making->added[place] = hrt_net_steps_append(
+        making->steps, &(struct hrt_step){.kind = carry->narrow ? HRT_ADD_NARROW : HRT_ADD,
+                                          .type = carry->type,
+                                          .peer = peer,
+                                          .after = {receive, before},
+                                          .to = to,
+                                          .from = beside,
+                                          .bytes = bytes});
     return making->added[place];
+}
+
+// Data leaves as it lies or, in bf16, from a place beside, which is used again once it has been sent.
+static void send_piece(struct making *making, int32_t peer, const char *from, size_t bytes,
+                       int32_t before) {
+    const struct hrt_carry *carry = making->carry;
+    if (!carry->narrow) {
+        hrt_net_steps_send(making->steps, peer, from, bytes, before);
+        return;
+    }
+    const int32_t place = making->rounded++ % HRT_STAGED;
+    char *beside = place_of(carry, place, true);
+    const int32_t rounds = hrt_net_steps_append(
+        making->steps, &(struct hrt_step){.kind = HRT_NARROW,
+                                          .peer = carry->rank,
+                                          .after = {before, making->sent[place]},
+                                          .to = beside,
+                                          .from = from,
+                                          .bytes = bytes});
+    making->sent[place] = hrt_net_steps_send(making->steps, peer, beside, bytes, rounds);
 }
 
 // This rank's part of a transfer of one piece.
@@ -91,8 +125,9 @@ static void carry_piece(struct making *making, const struct hpl_transfer *transf
     const int32_t first = steps->count;
     size_t bytes;
     char *at = carry->place(carry->context, transfer->expert, piece, &bytes);
+    bytes = way_bytes(carry, bytes);
     if (transfer->from == carry->rank) {
-        hrt_net_steps_send(steps, transfer->to, at, bytes, *brought);
+        send_piece(making, transfer->to, at, bytes, *brought);
     } else {
         making->carried.received += bytes;
         if (making->node && making->node[transfer->from] != making->node[carry->rank])
@@ -116,6 +151,7 @@ struct hrt_carried hrt_net_steps_carry(struct hrt_steps *steps, const struct hrt
     memset(carry->brought, -1,
            (size_t)carry->experts * (size_t)carry->pieces * sizeof *carry->brought);
     memset(making.added, -1, sizeof making.added);
+    memset(making.sent, -1, sizeof making.sent);
     if (carry->heard) greet(&making);
     for (int32_t i = 0; i < schedule->count; i++) {
         const struct hpl_transfer *transfer = &schedule->transfer[i];

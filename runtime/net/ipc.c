@@ -13,6 +13,7 @@
 #include "kernels/launchers.h"
 #include "runtime/device/pages.h"
 #include "runtime/net/backend.h"
+#include "runtime/net/device_step.h"
 #include "runtime/net/ipc.h"
 
 static bool open_ipc(struct hrt_comm *comm, struct hrt_device *device, struct hrt_error *error) {
@@ -115,17 +116,6 @@ static void move(struct hrt_ipc *ipc, struct hrt_ipc_lane *lane, const struct hr
     }
 }
 
-static void run(const struct hrt_ipc *ipc, struct hkc_lane *work, const struct hrt_step *step) {
-    if (step->kind == HRT_COPY) {
-        hrt_ipc_check(ipc->comm, "a copy",
-                      hrt_device_pages_copy(step->to, step->from, step->bytes, work->stream));
-        return;
-    }
-    assert(step->kind == HRT_ADD && step->type == HRT_FLOAT);
-    hkc_add_f32(work, step->to, step->from, (int64_t)(step->bytes / sizeof(float)));
-    hrt_ipc_check(ipc->comm, "a sum", (cudaError_t)work->error);
-}
-
 // ---- lists
 
 static bool is_message(const struct hrt_step *step) {
@@ -191,7 +181,7 @@ static void ask_for(struct hrt_ipc *ipc, struct hrt_ipc_lane *lane, const struct
     if (is_message(step)) {
         move(ipc, lane, step);
     } else {
-        run(ipc, &side->work, step);
+        hrt_ipc_check(ipc->comm, "a copy or a sum", hrt_net_device_step(&side->work, step));
     }
     if (step->done) mark_step(ipc, side, step);
 }

@@ -30,8 +30,8 @@
 #include "kernels/launchers.h"
 #include "runtime/base/error.h"
 #include "runtime/device/device.h"
-#include "runtime/device/pages.h"
 #include "runtime/net/backend.h"
+#include "runtime/net/device_step.h"
 #include "runtime/net/launch.h"
 #include "runtime/net/transport.h"
 
@@ -327,15 +327,7 @@ struct asked {
 
 static void run(void *context, const struct hrt_step *step) {
     const struct asked *asked = context;
-    struct hkc_lane *work = &asked->lane->work;
-    if (step->kind == HRT_COPY) {
-        check_cuda(asked->comm, "a copy",
-                   hrt_device_pages_copy(step->to, step->from, step->bytes, work->stream));
-        return;
-    }
-    assert(step->kind == HRT_ADD && step->type == HRT_FLOAT);
-    hkc_add_f32(work, step->to, step->from, (int64_t)(step->bytes / sizeof(float)));
-    check_cuda(asked->comm, "a sum", (cudaError_t)work->error);
+    check_cuda(asked->comm, "a copy or a sum", hrt_net_device_step(&asked->lane->work, step));
 }
 
 static void begin_group(void *context) {

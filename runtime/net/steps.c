@@ -37,15 +37,37 @@ int32_t hrt_net_steps_receive(struct hrt_steps *steps, int32_t peer, void *to, s
                                                           .bytes = bytes});
 }
 
-void hrt_net_step_run(const struct hrt_step *step) {
-    assert(step->kind == HRT_COPY || step->kind == HRT_ADD);
-    if (step->kind == HRT_COPY) {
-        memcpy(step->to, step->from, step->bytes);
-    } else if (step->type == HRT_FLOAT) {
+static void add(const struct hrt_step *step) {
+    if (step->type == HRT_FLOAT) {
         hk_add_f32(step->to, step->from, (int64_t)(step->bytes / sizeof(float)));
     } else {
         assert(step->type == HRT_DOUBLE);
         hk_add_f64(step->to, step->from, (int64_t)(step->bytes / sizeof(double)));
+    }
+}
+
+void hrt_net_step_run(const struct hrt_step *step) {
+    const int64_t narrow = (int64_t)(step->bytes / sizeof(hk_bf16));
+    switch (step->kind) {
+    case HRT_COPY:
+        memcpy(step->to, step->from, step->bytes);
+        break;
+    case HRT_ADD:
+        add(step);
+        break;
+    case HRT_NARROW:
+        hk_narrow_bf16(step->to, step->from, narrow);
+        break;
+    case HRT_WIDEN:
+        hk_widen_bf16(step->to, step->from, narrow);
+        break;
+    case HRT_ADD_NARROW:
+        hk_add_bf16(step->to, step->from, narrow);
+        break;
+    case HRT_SEND:
+    case HRT_RECV:
+    case HRT_SAME:
+        assert(!"a step of the transport");
     }
 }
 

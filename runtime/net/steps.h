@@ -19,6 +19,10 @@ enum hrt_step_kind {
     HRT_RECV, // `to` from `peer`.
     HRT_COPY, // `from` to `to`.
     HRT_ADD,  // `from` added to `to`, element by element.
+    // Between floats and numbers in bf16; `bytes` are those of the latter.
+    HRT_NARROW,     // `from`, floats, rounded to `to`.
+    HRT_WIDEN,      // `from`, in bf16, to `to`, floats.
+    HRT_ADD_NARROW, // The same, added.
     HRT_SAME, // Compares `to`, received from `peer`, with `from`; if they differ, the ranks disagree.
 };
 
@@ -72,7 +76,7 @@ int32_t hrt_net_steps_send(struct hrt_steps *steps, int32_t peer, const void *fr
 int32_t hrt_net_steps_receive(struct hrt_steps *steps, int32_t peer, void *to, size_t bytes,
                               int32_t after);
 
-// Runs a copy or an add.
+// Runs a step that is no message and no comparison.
 void hrt_net_step_run(const struct hrt_step *step);
 
 // Bytes that one rank sends to and receives from each peer: sizes and offsets, `size` entries each.
@@ -93,9 +97,14 @@ struct hrt_carry {
     int32_t pieces; // Pieces per expert; those from schedule->segments on travel with segment 0.
     bool adds;
     enum hrt_number type; // For sums.
+    // Sums travel in bf16: the sender rounds what it sends, once, and the receiver adds it as a float. A sum of several
+    // ranks that is passed on is rounded again. Type HRT_FLOAT.
+    bool narrow;
     char *(*place)(const void *context, int32_t expert, int32_t piece, size_t *bytes);
     const void *context; // For `place`: where a piece of an expert lies on this rank.
-    char *staging;       // For sums: HRT_STAGED times `staged` bytes, no piece being larger.
+    // For sums: HRT_STAGED times `staged` bytes, no piece being larger. Where they travel in bf16 half of it is for
+    // pieces on their way to this rank, half for those that leave it.
+    char *staging;
     size_t staged;
     int32_t *brought; // Scratch: [experts][pieces]
     uint64_t *

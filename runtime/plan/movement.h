@@ -41,7 +41,7 @@ struct hpl_movement {
 
 // Bytes of transfers of one set.
 struct hpl_sizes {
-    int64_t param_bytes, grad_bytes; // Bytes of a chunk.
+    int64_t param_bytes, grad_bytes; // Bytes of a chunk on its way.
     int64_t row_bytes;
 };
 

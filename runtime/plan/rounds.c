@@ -50,17 +50,21 @@ static int32_t devices_of(const struct hpl_schedule *schedule) {
     return (int32_t)last + 1;
 }
 
-// A device receives at most HPL_STAGED pieces in a round, as many as it has staging for. Further pieces come in later
-// rounds, for all devices alike.
-static void divide_rounds(struct hpl_schedule *schedule, int32_t *received, int32_t devices) {
-    int32_t rounds = 0;
+// A device receives and sends at most HPL_STAGED pieces in a round, as many as it has staging for. Further pieces come
+// in later rounds, for all devices alike. `used` counts places from the first round on: the last round of a device is
+// full, or its next piece goes there.
+static void divide_rounds(struct hpl_schedule *schedule, int32_t *used, int32_t devices) {
+    int32_t rounds = 0, *received = used, *sent = used + devices;
     for (int32_t begin = 0, end; begin < schedule->count; begin = end) {
         const int32_t round = schedule->transfer[begin].round;
         int32_t more = 0;
-        hpl_zero_i32(received, devices);
+        hpl_zero_i32(used, 2 * (int64_t)devices);
         for (end = begin; end < schedule->count && schedule->transfer[end].round == round; end++) {
             struct hpl_transfer *t = &schedule->transfer[end];
-            const int32_t behind = received[t->to]++ / HPL_STAGED;
+            const int32_t in = received[t->to] / HPL_STAGED, out = sent[t->from] / HPL_STAGED;
+            const int32_t behind = in > out ? in : out;
+            received[t->to] = (in < behind ? behind * HPL_STAGED : received[t->to]) + 1;
+            sent[t->from] = (out < behind ? behind * HPL_STAGED : sent[t->from]) + 1;
             t->round = rounds + 1 + behind;
             if (behind > more) more = behind;
         }
@@ -72,9 +76,9 @@ enum hpl_status hpl_schedule_mirror(const struct hpl_schedule *gather, struct hp
                                     struct hpl_work *work) {
     const struct hpl_work before = *work;
     const int32_t rounds = last_round(gather), devices = devices_of(gather);
-    int32_t *received = HPL_TAKE(work, devices, int32_t);
+    int32_t *used = HPL_TAKE(work, 2 * (int64_t)devices, int32_t);
     *work = before;
-    if (gather->count > reduce->capacity || !received) return HPL_NO_ROOM;
+    if (gather->count > reduce->capacity || !used) return HPL_NO_ROOM;
     reduce->segments = gather->segments;
     reduce->count = gather->count;
     for (int32_t i = 0; i < gather->count; i++) {
@@ -82,6 +86,6 @@ enum hpl_status hpl_schedule_mirror(const struct hpl_schedule *gather, struct hp
         reduce->transfer[i] =
             (struct hpl_transfer){t.expert, t.segment, t.to, t.from, rounds - t.round + 1};
     }
-    divide_rounds(reduce, received, devices);
+    divide_rounds(reduce, used, devices);
     return hpl_rounds_sort(reduce, work);
 }

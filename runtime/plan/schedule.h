@@ -56,7 +56,7 @@ enum hpl_status hpl_schedule_of(const struct hpl_policy *policy,
 // first adds what it receives, in the order of the list, to its own partial gradient, then sends
 // the sum on. The order is fixed, so the owner's sum has the same bits in every run.
 //
-// In a round a device receives at most HPL_STAGED segments (slots.h).
+// In a round a device receives, and sends, at most HPL_STAGED segments (slots.h).
 //
 // HPL_NO_ROOM.
 enum hpl_status hpl_schedule_mirror(const struct hpl_schedule *gather, struct hpl_schedule *reduce,

@@ -8,6 +8,11 @@
 // they are added up in the order of nodes, and the way back is the same. So bits depend on which ranks share a node,
 // but neither on the order of messages nor on that of tensors.
 //
+// Gradients may travel in bf16 (parallel.gradients). A rank rounds each of its shares once, and a node's sum once more
+// before it crosses the network. A share that stays on its rank is not rounded, and all are added as floats. Sums that
+// go to all (replicate) are rounded a last time, by the rank that has them, which then has the rounded ones, too: all
+// ranks have the same. Parameters are never rounded here.
+//
 // During the backward of a step's last iteration emitted code says which gradients are complete. As soon
 // as these are parallel.bucket bytes their sum starts, in rounds of HRT_DENSE_ROUND bytes, so
 // that the memory is bounded. The order of buckets is that of the program, on every rank the same.

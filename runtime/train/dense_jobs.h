@@ -37,6 +37,7 @@ struct hrt_train_dense_job {
     void *buffer;
     void *room; // Where one whole tensor comes; NULL: to its slot, or to its place.
     bool reduce, gather;
+    bool narrow; // Gradients travel in bf16 (dense.h).
     // While it runs.
     int64_t at, low; // The next piece: tensor of the queue, and where in the parts.
 };

@@ -2,6 +2,7 @@
 // are done. A round takes pieces of as many tensors as there is room for; those for one rank are packed into one message.
 #include <assert.h>
 
+#include "kernels/bf16.h"
 #include "runtime/device/device.h"
 #include "runtime/params/part.h"
 #include "runtime/plan/held.h"
@@ -59,13 +60,23 @@ static bool take_pieces(struct hrt_train_dense *dense, struct hrt_train_dense_jo
     return dense->pieces > 0;
 }
 
-static size_t message_bytes(const struct hrt_train_dense *dense, int rank) {
+// Bytes of a rank's share of all pieces, as sums have them.
+static size_t share_bytes(const struct hrt_train_dense *dense, int rank) {
     int64_t elements = 0, count;
     for (int i = 0; i < dense->pieces; i++) {
         begin_of(dense, &dense->piece[i], rank, &count);
         elements += count;
     }
     return (size_t)elements * dense->element;
+}
+
+// Bytes of so many of a sum in a message.
+static size_t narrowed(const struct hrt_train_dense_job *job, size_t bytes) {
+    return job->narrow ? bytes / sizeof(float) * sizeof(hk_bf16) : bytes;
+}
+
+static size_t message_bytes(const struct hrt_train_dense_job *job, int rank) {
+    return narrowed(job, share_bytes(job->dense, rank));
 }
 
 // ---- places of messages
@@ -82,10 +93,10 @@ static int rank_at(const struct hrt_train_dense *dense, int row, int column) {
     return row * dense->width + column;
 }
 
-// Bytes of the parts of a column's first `rows` ranks.
+// Bytes of the parts of a column's first `rows` ranks, as sums have them.
 static size_t column_bytes(const struct hrt_train_dense *dense, int column, int rows) {
     size_t bytes = 0;
-    for (int row = 0; row < rows; row++) bytes += message_bytes(dense, rank_at(dense, row, column));
+    for (int row = 0; row < rows; row++) bytes += share_bytes(dense, rank_at(dense, row, column));
     return bytes;
 }
 
@@ -107,6 +118,13 @@ static char *sums_of_all(const struct hrt_train_dense *dense, int row) {
     const int column = dense->comm->rank % dense->width;
     return dense->received + (size_t)dense->comm->size * dense->stride +
            column_bytes(dense, column, row);
+}
+
+// This rank's sum for a row, rounded: in the half of a message to another column that messages in bf16 leave free.
+static char *rounded_to(const struct hrt_train_dense *dense, int row) {
+    const int other = (dense->comm->rank + 1) % dense->width;
+    const size_t half = dense->stride / 2;
+    return message_to(dense, other) + (size_t)(rows_of(dense) + row) * half;
 }
 
 // ---- steps of a round
@@ -131,8 +149,24 @@ static void set_round(struct hrt_train_dense_job *job, int32_t first, int32_t ro
     for (int32_t i = first; i < job->steps.count; i++) job->steps.step[i].round = round;
 }
 
-// Between a message, where the pieces of `rank` lie one behind the other, and their places, in this rank's part (`own`)
-// or in all: `kind` brings them to the message or, `back`, to the places.
+static enum hrt_step_kind copy_to_message(const struct hrt_train_dense_job *job) {
+    return job->narrow ? HRT_NARROW : HRT_COPY;
+}
+
+static enum hrt_step_kind copy_from_message(const struct hrt_train_dense_job *job) {
+    return job->narrow ? HRT_WIDEN : HRT_COPY;
+}
+
+static enum hrt_step_kind add_message(const struct hrt_train_dense_job *job) {
+    return job->narrow ? HRT_ADD_NARROW : HRT_ADD;
+}
+
+static bool converts(enum hrt_step_kind kind) {
+    return kind == HRT_NARROW || kind == HRT_WIDEN;
+}
+
+// Between a message, or sums, where the pieces of `rank` lie one behind the other, and their places, in this rank's
+// part (`own`) or in all: `kind` brings them to the message or, `back`, to the places.
 // They come one after the other and after the step `last`. Returns the last step.
 static int32_t list_pieces(struct hrt_train_dense_job *job, enum hrt_step_kind kind, int rank,
                            char *message, bool own, bool back, int32_t last) {
@@ -140,7 +174,7 @@ static int32_t list_pieces(struct hrt_train_dense_job *job, enum hrt_step_kind k
     for (int i = 0; i < dense->pieces; i++) {
         int64_t count;
         const int64_t at = begin_of(dense, &dense->piece[i], rank, &count);
-        const size_t bytes = (size_t)count * dense->element;
+        const size_t bytes = (size_t)count * (converts(kind) ? sizeof(hk_bf16) : dense->element);
         char *place = place_of(job, dense->piece[i].tensor, at, own);
         if (bytes == 0) continue;
         last = append(job, kind, back ? place : message, back ? message : place, bytes, last, -1);
@@ -156,7 +190,7 @@ static int32_t list_column(struct hrt_train_dense_job *job, enum hrt_step_kind k
     for (int row = 0; row < rows_of(dense); row++) {
         const int rank = rank_at(dense, row, column);
         last = list_pieces(job, kind, rank, message, false, false, last);
-        message += message_bytes(dense, rank);
+        message += converts(kind) ? message_bytes(job, rank) : share_bytes(dense, rank);
     }
     return last;
 }
@@ -168,7 +202,7 @@ static void list_shares(struct hrt_train_dense_job *job) {
     struct hrt_train_dense *dense = job->dense;
     const int width = dense->width, row = dense->comm->rank / width;
     const int column = dense->comm->rank % width, rows = rows_of(dense);
-    const size_t own = column_bytes(dense, column, rows);
+    const size_t own = narrowed(job, column_bytes(dense, column, rows));
     for (int i = 1; i < width && own; i++) {
         const int from = (column + width - i) % width;
         dense->read[from] = hrt_net_steps_receive(&job->steps, rank_at(dense, row, from),
@@ -176,9 +210,9 @@ static void list_shares(struct hrt_train_dense_job *job) {
     }
     for (int i = 1; i < width; i++) {
         const int to = (column + i) % width;
-        const size_t bytes = column_bytes(dense, to, rows);
+        const size_t bytes = narrowed(job, column_bytes(dense, to, rows));
         char *out = message_to(dense, to);
-        const int32_t packed = list_column(job, HRT_COPY, to, out, -1);
+        const int32_t packed = list_column(job, copy_to_message(job), to, out, -1);
         if (bytes) hrt_net_steps_send(&job->steps, rank_at(dense, row, to), out, bytes, packed);
     }
 }
@@ -191,14 +225,25 @@ static int32_t sum_node(struct hrt_train_dense_job *job, char *sum) {
     const size_t bytes = column_bytes(dense, column, rows_of(dense));
     int32_t last = -1;
     for (int c = 0; c < dense->width && bytes; c++) {
-        const enum hrt_step_kind kind = c == 0 ? HRT_COPY : HRT_ADD;
         if (c == column) {
-            last = list_column(job, kind, column, sum, last);
+            last = list_column(job, c == 0 ? HRT_COPY : HRT_ADD, column, sum, last);
         } else {
-            last = append(job, kind, sum, message_from(dense, c, 0), bytes, dense->read[c], last);
+            last = append(job, c == 0 ? copy_from_message(job) : add_message(job), sum,
+                          message_from(dense, c, 0), narrowed(job, bytes), dense->read[c], last);
             dense->read[c] = last;
         }
     }
+    return last;
+}
+
+// Rounds a sum of this rank's for a row, once the step `last` has completed it; sets *from to where it then lies.
+// Returns the step.
+static int32_t round_sum(struct hrt_train_dense_job *job, char **from, int row, size_t bytes,
+                         int32_t last) {
+    char *rounded = rounded_to(job->dense, row);
+    if (!job->narrow || bytes == 0) return last;
+    last = append(job, HRT_NARROW, rounded, *from, bytes, last, -1);
+    *from = rounded;
     return last;
 }
 
@@ -208,51 +253,57 @@ static int32_t sum_nodes(struct hrt_train_dense_job *job, int32_t last) {
     struct hrt_train_dense *dense = job->dense;
     const int rows = rows_of(dense), row = dense->comm->rank / dense->width;
     const int column = dense->comm->rank % dense->width;
-    const size_t own = message_bytes(dense, dense->comm->rank);
+    const size_t own = share_bytes(dense, dense->comm->rank), in = narrowed(job, own);
     const int32_t first = job->steps.count;
     for (int i = 1; i < rows && own; i++) {
         const int from = (row + rows - i) % rows;
         dense->brought[from] = hrt_net_steps_receive(&job->steps, rank_at(dense, from, column),
-                                                     message_from(dense, column, from), own, -1);
+                                                     message_from(dense, column, from), in, -1);
     }
     for (int i = 1; i < rows; i++) {
         const int to = (row + i) % rows, peer = rank_at(dense, to, column);
-        const size_t bytes = message_bytes(dense, peer);
-        if (bytes) hrt_net_steps_send(&job->steps, peer, sums_of_node(dense, to), bytes, last);
+        const size_t bytes = message_bytes(job, peer);
+        char *out = sums_of_node(dense, to);
+        const int32_t ready = round_sum(job, &out, to, bytes, last);
+        if (bytes) hrt_net_steps_send(&job->steps, peer, out, bytes, ready);
     }
     set_round(job, first, 2);
     dense->brought[row] = last;
     for (int r = 0, sum = -1; r < rows && own; r++, sum = last) {
-        const char *part = r == row ? sums_of_node(dense, row) : message_from(dense, column, r);
-        last = append(job, r == 0 ? HRT_COPY : HRT_ADD, sums_of_all(dense, row), part, own,
-                      dense->brought[r], sum);
+        if (r == row)
+            last = append(job, r == 0 ? HRT_COPY : HRT_ADD, sums_of_all(dense, row),
+                          sums_of_node(dense, row), own, dense->brought[r], sum);
+        else
+            last = append(job, r == 0 ? copy_from_message(job) : add_message(job),
+                          sums_of_all(dense, row), message_from(dense, column, r), in,
+                          dense->brought[r], sum);
     }
     return last;
 }
 
-// This rank's part, which the step `last` has completed, to the other ranks of its column, and theirs beside it.
-static void list_rows(struct hrt_train_dense_job *job, int32_t last) {
+// This rank's part, at `part`, which the step `last` has completed, to the other ranks of its column, and theirs beside
+// it.
+static void list_rows(struct hrt_train_dense_job *job, const char *part, int32_t last) {
     struct hrt_train_dense *dense = job->dense;
     const int rows = rows_of(dense), row = dense->comm->rank / dense->width;
     const int column = dense->comm->rank % dense->width;
-    const size_t own = message_bytes(dense, dense->comm->rank);
+    const size_t own = message_bytes(job, dense->comm->rank);
     const int32_t first = job->steps.count;
     for (int i = 1; i < rows; i++) {
         const int from = (row + rows - i) % rows, peer = rank_at(dense, from, column);
-        const size_t bytes = message_bytes(dense, peer);
+        const size_t bytes = message_bytes(job, peer);
         dense->brought[from] =
             bytes ? hrt_net_steps_receive(&job->steps, peer, sums_of_all(dense, from), bytes, -1)
                   : -1;
     }
     for (int i = 1; i < rows && own; i++)
-        hrt_net_steps_send(&job->steps, rank_at(dense, (row + i) % rows, column),
-                           sums_of_all(dense, row), own, last);
-    dense->brought[row] = last;
+        hrt_net_steps_send(&job->steps, rank_at(dense, (row + i) % rows, column), part, own, last);
     set_round(job, first, 3);
 }
 
-// The parts of this column, each of which the step dense->brought has brought, to the node, and the node's to this rank.
-static void list_parts(struct hrt_train_dense_job *job) {
+// The parts of this column, this rank's at `part`, each of which the step dense->brought has brought, to the node, and
+// the node's to this rank.
+static void list_parts(struct hrt_train_dense_job *job, const char *part) {
     struct hrt_train_dense *dense = job->dense;
     const int width = dense->width, rows = rows_of(dense);
     const int row = dense->comm->rank / width, column = dense->comm->rank % width;
@@ -261,7 +312,7 @@ static void list_parts(struct hrt_train_dense_job *job) {
         for (int i = 1; i < width; i++) {
             const int from = (column + width - i) % width, peer = rank_at(dense, row, from);
             const int whose = rank_at(dense, r, from);
-            const size_t bytes = message_bytes(dense, whose);
+            const size_t bytes = message_bytes(job, whose);
             char *in = message_from(dense, from, 0) + column_bytes(dense, from, r);
             // In place of the share, once that has been added.
             if (bytes)
@@ -270,29 +321,42 @@ static void list_parts(struct hrt_train_dense_job *job) {
         }
     }
     for (int r = 0; r < rows; r++) {
-        const size_t bytes = message_bytes(dense, rank_at(dense, r, column));
+        const size_t bytes = message_bytes(job, rank_at(dense, r, column));
         for (int i = 1; i < width && bytes; i++)
             hrt_net_steps_send(&job->steps, rank_at(dense, row, (column + i) % width),
-                               sums_of_all(dense, r), bytes, dense->brought[r]);
+                               r == row ? part : sums_of_all(dense, r), bytes, dense->brought[r]);
     }
     set_round(job, first, 4);
 }
 
-// Unpacks the received parts into the buffer.
-static void unpack_parts(struct hrt_train_dense_job *job) {
+// Unpacks the received parts, and this rank's at `mine`, into the buffer.
+static void unpack_parts(struct hrt_train_dense_job *job, char *mine) {
     struct hrt_train_dense *dense = job->dense;
     const int own = dense->comm->rank, column = own % dense->width;
-    const bool apart = job->room || dense->kind == HRT_DENSE_SHARD; // From this rank's part.
+    // From this rank's part, or from its rounded sum.
+    const bool apart = job->room || dense->kind == HRT_DENSE_SHARD || job->narrow;
     for (int c = 0; c < dense->width; c++) {
         char *in = message_from(dense, c, 0);
         for (int row = 0; row < rows_of(dense); row++) {
             const int rank = rank_at(dense, row, c);
-            char *part = c == column ? sums_of_all(dense, row) : in;
+            char *part = rank == own ? mine : c == column ? sums_of_all(dense, row) : in;
             const int32_t after = c == column ? dense->brought[row] : dense->arrived[rank];
-            if (rank != own || apart) list_pieces(job, HRT_COPY, rank, part, false, true, after);
-            in += message_bytes(dense, rank);
+            if (rank != own || apart)
+                list_pieces(job, copy_from_message(job), rank, part, false, true, after);
+            in += share_bytes(dense, rank);
         }
     }
+}
+
+// This rank's part, at `own`, which the step `last` has completed, to everybody, and theirs to this rank.
+static void list_gather(struct hrt_train_dense_job *job, char *own, int32_t last) {
+    struct hrt_train_dense *dense = job->dense;
+    const int rank = dense->comm->rank, row = rank / dense->width;
+    last = round_sum(job, &own, row, message_bytes(job, rank), last);
+    dense->brought[row] = last;
+    if (rows_of(dense) > 1) list_rows(job, own, last);
+    list_parts(job, own);
+    unpack_parts(job, own);
 }
 
 // Lists the next round. False: nothing is left to do.
@@ -311,21 +375,19 @@ static bool next_round(struct hrt_steps *steps) {
         list_shares(job);
         last = sum_node(job, rows > 1 ? sums_of_node(dense, 0) : own);
         if (rows > 1) last = sum_nodes(job, last);
-        list_pieces(job, shard ? HRT_ADD : HRT_COPY, rank, own, true, true, last);
+        if (!job->narrow || !job->gather) // Else its rounded sum comes to its place, as to others'.
+            list_pieces(job, shard ? HRT_ADD : HRT_COPY, rank, own, true, true, last);
     } else {
         last = list_pieces(job, HRT_COPY, rank, own, true, false, -1);
     }
-    dense->brought[row] = last;
-    if (job->gather && rows > 1) list_rows(job, last);
-    if (job->gather) list_parts(job);
-    if (job->gather) unpack_parts(job);
+    if (job->gather) list_gather(job, own, last);
     return true;
 }
 
-// Per rank and round: two messages each way, an add, two copies and what nodes send each other; and each piece is copied
-// to a message and back.
+// Per rank and round: two messages each way, an add, two copies, messages between nodes, and a sum that is rounded;
+// and each piece is copied to a message and back.
 int64_t hrt_train_dense_room(int64_t ranks) {
-    return ranks * (10 + 2 * most_pieces(ranks));
+    return ranks * (11 + 2 * most_pieces(ranks));
 }
 
 struct hrt_mark hrt_train_dense_submit(struct hrt_train_dense *dense,
@@ -343,7 +405,8 @@ struct hrt_mark hrt_train_dense_submit(struct hrt_train_dense *dense,
         .buffer = buffer,
         .room = room,
         .reduce = reduce,
-        .gather = gather};
+        .gather = gather,
+        .narrow = reduce && dense->program->gradients_bf16};
     return hrt_net_lane_submit(dense->comm, HRT_LANE_DENSE, &job->steps);
 }
 

@@ -82,7 +82,7 @@ SETTINGS = {
     "data.format": "via DATA", "data.held_out": "0.2", "data.order": "sequential", "data.teacher": "via DATA", "data.train": "via DATA",
     "data.val": "via DATA",
     "log.every": "3", "log.jsonl": "via LOG", "log.loads": "1", "names.hf.family": "one value",
-    "parallel.bucket": "c 4KiB", "parallel.dense": "c states", "parallel.experts": "c ep", "parallel.logits": "via LOGITS",
+    "parallel.gradients": "via WIRE", "parallel.bucket": "c 4KiB", "parallel.dense": "c states", "parallel.experts": "c ep", "parallel.logits": "via LOGITS",
     "parallel.microbatch": "c 2", "parallel.placement.calibrate": "c true", "parallel.placement.dispatch": "c even",
     "parallel.placement.forecast": "c window(3)", "parallel.placement.forecast.iterations": "c 3",
     "parallel.placement.lifetime": "c step",
@@ -216,7 +216,7 @@ def known():
 
 def check_vias():
     """Checks that the target of each "via" exists."""
-    others = {name.split()[0] for name, *_ in OTHERS + RANKS} | {"BF16"}
+    others = {name.split()[0] for name, *_ in OTHERS + RANKS} | {"BF16", "WIRE"}
     for key, other in SETTINGS.items():
         if other.startswith("via ") and other[4:] not in others:
             fail(f"{key} is changed {other}, which is not there")
@@ -307,7 +307,7 @@ def resume(name, named, whole, *more, ranks=1):
     if "resumed:" in done.stdout:
         fail(f"{name}: it says that it goes on, and does not")
     restore()
-    done = train("changed", "--resume", "--resume-changed", *more)
+    done = train("changed", "--resume", "--resume-changed", *more, ranks=ranks)
     if not re.search(named, done.stderr):
         fail(f"{name}: --resume-changed does not say what it allows: {done.stderr}")
     if done.returncode and not re.search("is of another model|not a multiple", done.stderr):
@@ -389,6 +389,25 @@ def of_bf16():
     train("changed")
     if losses() == whole:
         fail(f"{name} changes nothing")
+
+
+def of_wire():
+    """Gradients that travel rounded are others: only between ranks."""
+    text, two, name = MODEL.replace("precision = fp64", "precision = fp32"), ["--ranks=tcp", "--set", "cluster.devices=2"], "parallel.gradients"
+    narrow = ["--set", f"{name}=bf16"]
+    whole = begin(text, *two, ranks=2)
+    compiled(text, *two, *narrow)
+    resume("WIRE", name, whole, ranks=2)
+    compiled(text, *narrow)
+    restore()
+    done = train("changed", "--resume")
+    if done.returncode:
+        fail(f"WIRE: one rank sends nothing, and is refused: {done.stderr}")
+    begin(text, *two, *narrow, ranks=2)
+    compiled(text, *two, *narrow)
+    resume("WIRE nothing", None, losses(), ranks=2)
+    compiled(text, *two)
+    resume("WIRE back", name, losses(), ranks=2)
 
 
 def changed_value(text):
@@ -582,6 +601,8 @@ def main():
             records()
         if is_asked("BF16"):
             of_bf16()
+        if is_asked("WIRE"):
+            of_wire()
         if len(sys.argv) == 1 or any(name.startswith("RANKS") for name in sys.argv[1:]):
             of_ranks(whole)
         print(f"{len(refusals)} changes are refused by name, the others change nothing")

@@ -11,6 +11,9 @@ program of small.moe, compiled for its ranks, nodes and policy and run under mpi
              bf16: 5e-4, gaps 1e-3, because a parameter's last bit may decide which way its copy is rounded, by
              2^-8 of it; and 8 times as much as losses of one rank change when last bits of its first
              parameters do
+             gradients = bf16: each rank rounds its share of a gradient, a node its sum, and the sum of all is
+             rounded where it goes to all: three times 2^-8 of the shares, which are taken to be no longer in
+             all than twice the gradient; losses and gaps as for bf16, times 8
   bits       the same training once more, with transfers that advance at other moments: equal files
 
 Where rows are dropped by weight only gradients are compared: two weights that rounding exchanges drop
@@ -47,6 +50,7 @@ BENT = (1, 2)  # Seeds.
 # scores of a token that goes elsewhere.
 BOUNDS = {"fp64": (1e-12, 1e-12, 1e-12, 1e-12), "fp32": (2e-6, 2e-5, 2e-6, 1e-5),
           "bf16": (2e-6, 5e-4, 5e-4, 1e-3)}
+NARROW = (3 * 2 * 2**-8, 4e-3, 4e-3, 8e-3)  # For gradients in bf16.
 
 # Every dimension's first value is what cases have that the others make no difference to.
 DIMENSIONS = {
@@ -54,6 +58,7 @@ DIMENSIONS = {
     "ranks": [2, 4, 8, 1],
     "nodes": [1, 2, 4],
     "dense": ["replicate", "states", "shard"],
+    "gradients": ["fp32", "bf16"],
     "bucket": [1048576, 1024],
     "accumulation": [1, 3],
     "capacity": ["none", "position", "lowest"],
@@ -75,11 +80,11 @@ DIMENSIONS = {
 OF_ONE = ("accumulation", "capacity", "balance", "weight_on", "group", "precision")
 OF_MOVEMENT = ("dispatch", "calibrate", "rematerialize", "lifetime", "reshard")
 # The dimensions that programs of one rank have not.
-OF_RANKS = ("experts", "nodes", "dense", "bucket", "waves", *OF_MOVEMENT)
+OF_RANKS = ("experts", "nodes", "dense", "gradients", "bucket", "waves", *OF_MOVEMENT)
 # The dimensions of the product; the others take turns.
 CORE = ("experts", "ranks", "nodes", "accumulation", "microbatches", "group", *OF_MOVEMENT)
 # The dimensions that `valid` does not look at.
-FREE = ("accumulation", "capacity", "balance", "weight_on", "precision", "recompute", "logits")
+FREE = ("accumulation", "capacity", "balance", "weight_on", "recompute", "logits")
 STAY = ("ep", "replicate")  # Policies that move nothing.
 
 
@@ -90,6 +95,8 @@ def valid(case):
         others = [name for name in OF_RANKS if name in case and case[name] != DIMENSIONS[name][0]]
         if case["microbatches"] == 1 or others:
             return False
+    if case["gradients"] == "bf16" and case["precision"] == "fp64":
+        return False
     sequences, left = divmod(SEQUENCES, case["microbatches"])
     if left or sequences % case["ranks"]:
         return False
@@ -116,12 +123,17 @@ def settings(case):
         nodes = case["nodes"]
         chosen |= {"cluster.nodes": nodes, "cluster.devices": ranks // nodes,
                    "parallel.experts": case["experts"], "parallel.dense": case["dense"],
+                   "parallel.gradients": case["gradients"],
                    "parallel.rows_max": case["waves"], "parallel.bucket": case["bucket"]}
         if case["experts"] not in STAY:
             chosen |= {f"parallel.placement.{name}": case[name] for name in OF_MOVEMENT}
         if case["experts"] == "laer":  # All copies are placed anew: slots for each expert.
             chosen["parallel.placement.memory"] = 5
     return [word for key, value in chosen.items() for word in ("--set", f"{key}={value}")]
+
+
+def bounds(case):
+    return NARROW if case.get("gradients") == "bf16" else BOUNDS[case["precision"]]
 
 
 class Failed(Exception):
@@ -247,7 +259,7 @@ class Bench:
         another expert than on one rank; if there is one, whether two scores were as good as equal, and
         a training with the ids of one rank. Returns the steps before it, or "all", that gap and the
         worst loss."""
-        at, (_, close, free, tie) = self.folder, BOUNDS[case["precision"]]
+        at, (_, close, free, tie) = self.folder, bounds(case)
         ids = [compare.Routing(f"{at}/{name}.ids") for name in (one, "first")]
         flip = compare.first_flip(*ids)
         if flip is None:
@@ -265,7 +277,7 @@ class Bench:
         """Returns what was found: the worst gradient, as a share of what is allowed, the worst loss,
         how many steps it took until a token went to another expert, and how close that choice was."""
         one, at = self.reference(case), self.folder
-        tight, close, _, _ = BOUNDS[case["precision"]]
+        tight, close, _, _ = bounds(case)
         self.still(case, "still", [f"--route=ids:{at}/{one}-still.ids"])
         gradient = max(compare.gradients(tight, f"{at}/{one}-still.{step}", f"{at}/still.{step}")
                        for step in CAPTURED)

@@ -66,6 +66,7 @@ static void begin(struct layer *l, const char *policy, bool sums, int64_t iterat
                                  .row_bytes = 100,
                                  .chunk_bytes = (int64_t)chunk,
                                  .grad_bytes = (int64_t)gradient,
+                                 .grad_way_bytes = (int64_t)gradient,
                                  .owner_bytes = (int64_t)owner,
                                  .row_forward_us = 1,
                                  .row_backward_us = 2}};

@@ -34,8 +34,8 @@ struct paper {
     const struct hpl_schedule *schedule;
     int32_t holders;
     int32_t *parts;
-    int32_t *round;    // Likewise: in which it was last written; 0: it was there.
-    int32_t *received; // [devices] of the present round.
+    int32_t *round;           // Likewise: in which it was last written; 0: it was there.
+    int32_t *received, *sent; // [devices] of the present round; `sent` lies behind `received`.
 };
 
 static bool take_paper(struct paper *p, struct hpl_work *work) {
@@ -43,10 +43,11 @@ static bool take_paper(struct paper *p, struct hpl_work *work) {
     const int64_t cells = (int64_t)p->holders * p->schedule->segments;
     p->parts = HPL_TAKE(work, cells, int32_t);
     p->round = HPL_TAKE(work, cells, int32_t);
-    p->received = HPL_TAKE(work, p->topology->devices, int32_t);
+    p->received = HPL_TAKE(work, 2 * (int64_t)p->topology->devices, int32_t);
+    p->sent = p->received + p->topology->devices;
     if (!p->parts || !p->round || !p->received) return false;
     hpl_zero_i32(p->round, cells);
-    hpl_zero_i32(p->received, p->topology->devices);
+    hpl_zero_i32(p->received, 2 * (int64_t)p->topology->devices);
     return true;
 }
 
@@ -79,15 +80,16 @@ static enum hpl_fault locate(const struct paper *p, const struct hpl_transfer *t
     return HPL_SOUND;
 }
 
-// Whether transfer `i` may run at once with all others of its round, behind those before. `most`: that a device receives.
+// Whether transfer `i` may run at once with all others of its round, behind those before. `most`: that a device
+// receives, and sends.
 static bool fits_round(struct paper *p, int32_t i, const int32_t *from, const int32_t *to,
                        int32_t most) {
     const struct hpl_transfer *t = &p->schedule->transfer[i];
     const int32_t before = i > 0 ? p->schedule->transfer[i - 1].round : 1;
-    if (t->round > before) hpl_zero_i32(p->received, p->topology->devices);
+    if (t->round > before) hpl_zero_i32(p->received, 2 * (int64_t)p->topology->devices);
     if (t->round < before || p->round[from - p->parts] >= t->round) return false;
     p->round[to - p->parts] = t->round;
-    return ++p->received[t->to] <= most;
+    return ++p->received[t->to] <= most && ++p->sent[t->from] <= most;
 }
 
 static void count(const struct paper *p, const struct hpl_transfer *t,

@@ -1,9 +1,11 @@
 // Test of what every rank has, run by mpirun: every rank knows the gradients of all, works out alone
 // their sums, and compares bits. A stand-in program has a parameter with layers, a tiny one, a
 // large one, one that gets no gradient, and a set that every rank has.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/bf16.h"
 #include "runtime/params/state.h"
 #include "runtime/params/tensor.h"
 #include "runtime/train/dense_jobs.h"
@@ -100,6 +102,50 @@ static int ranks_of_node(void) {
     return world.size % first || first == 1 ? world.size : first;
 }
 
+// ---- gradients that travel in bf16
+
+// As a rank that does not sum them up sends them, rounded once.
+static float sent(float x) {
+    return hk_bf16_float(hk_bf16_round(x));
+}
+
+// The sum of a node, where the rank of `column` adds up: its own share does not travel.
+static float narrow_node(int node, int each, int column, int64_t i) {
+    float sum = 0;
+    for (int c = 0; c < each; c++) {
+        const float share = (float)gradient(node * each + c, i);
+        const float term = c == column ? share : sent(share);
+        sum = c ? sum + term : term;
+    }
+    return sum;
+}
+
+// The sum that `owner` has; where it goes to all it is rounded, for the owner, too.
+static float narrow_sum(int owner, bool to_all, int64_t i) {
+    const int each = ranks_of_node();
+    float sum = 0;
+    for (int node = 0; node < world.size / each; node++) {
+        const float part = narrow_node(node, each, owner % each, i);
+        const float term = node == owner / each ? part : sent(part);
+        sum = node ? sum + term : term;
+    }
+    return to_all ? sent(sum) : sum;
+}
+
+// Bounds: each share is rounded when it leaves its rank, in its node's sum, and in the sum of all.
+static void is_close(double sum, int64_t i) {
+    const double unit = 1.0 / 256; // 8 significant bits, to the nearest.
+    double exact = 0, size = 0;
+    for (int r = 0; r < world.size; r++) {
+        exact += gradient(r, i);
+        size += fabs(gradient(r, i));
+    }
+    RANKS_CHECK(&world,
+                fabs(sum - exact) <= ((1 + unit) * (1 + unit) * (1 + unit) - 1) * size * 1.00001);
+}
+
+// ---- gradients that travel as they are
+
 static double sum_of(enum hrt_precision precision, int64_t i) {
     const int each = ranks_of_node();
     float narrow = 0;
@@ -177,6 +223,62 @@ static void sum_up(enum hrt_precision precision, bool shard, int64_t bytes, int6
     free(own);
     free(state.values[HRT_GRADIENTS]);
     free(state.values[HRT_PARAMETERS]);
+}
+
+// By element, the rank that sums it up; -1: nobody does.
+static int *owners_of(const struct hrt_program *program) {
+    struct hrt_program shared = *program;
+    struct hrt_tensor tensor = {0};
+    int *owner = malloc(ELEMENTS * sizeof *owner);
+    RANKS_CHECK(&world, owner);
+    shared.dense = HRT_DENSE_STATES;
+    for (int64_t i = 0; i < ELEMENTS; i++) owner[i] = -1;
+    while (hrt_params_tensor_next(&shared, &tensor)) {
+        for (int r = 0; r < world.size; r++) {
+            const struct hrt_params_part part = hrt_params_part(&shared, &tensor, HRT_MEANS, r);
+            for (int64_t i = 0; i < part.count; i++) owner[part.offset + i] = r;
+        }
+    }
+    return owner;
+}
+
+static void sum_up_narrow(bool shard, int64_t bytes) {
+    struct hrt_program program = program_of(HRT_FP32, shard, bytes);
+    struct hrt_state state = {
+        .program = &program, .comm = &world, .device.backend = &hrt_device_host};
+    struct hrt_error error = {0};
+    struct hrt_train_dense *dense;
+    int64_t summed = 0;
+    program.gradients_bf16 = true;
+    state.values[HRT_GRADIENTS] = filled(HRT_FP32, world.rank);
+    state.values[HRT_PARAMETERS] = filled(HRT_FP32, 0);
+    int *owner = owners_of(&program);
+    RANKS_CHECK(&world, hrt_train_dense_create(&dense, &state, &error));
+    complete(dense, LAYERS);
+    for (int64_t i = 0; i < ELEMENTS; i++) {
+        const bool unused = i >= AT_UNUSED && i < AT_SET;
+        if (owner[i] < 0 || unused || (shard && owner[i] != world.rank)) continue;
+        const double sum = hrt_params_element(state.values[HRT_GRADIENTS], HRT_FP32, i);
+        RANKS_CHECK(&world, sum == (double)narrow_sum(owner[i], !shard, i));
+        is_close(sum, i);
+        summed++;
+    }
+    RANKS_CHECK(&world, shard ? summed > 0 : summed == ELEMENTS - UNUSED);
+    hrt_train_dense_publish(dense); // Parameters are not rounded.
+    for (int64_t i = 0; i < ELEMENTS; i++)
+        RANKS_CHECK(&world, hrt_params_element(state.values[HRT_PARAMETERS], HRT_FP32, i) ==
+                                (double)(float)gradient(0, i));
+    hrt_train_dense_destroy(dense);
+    free(owner);
+    free(state.values[HRT_GRADIENTS]);
+    free(state.values[HRT_PARAMETERS]);
+}
+
+static void gradients_travel_rounded_and_are_summed_as_floats(void **state) {
+    (void)state;
+    sum_up_narrow(false, 1);
+    sum_up_narrow(false, INT64_MAX);
+    sum_up_narrow(true, 30000);
 }
 
 static void sums_are_those_of_all_ranks_in_order(void **state) {
@@ -343,11 +445,11 @@ static void units_come_whole_and_two_layers_stay(void **state) {
     close_parts(&p);
 }
 
-static void gradients_of_iterations_add_up_in_parts(void **state) {
-    (void)state;
+static void add_up_in_parts(bool narrow) {
     struct parts p;
     struct hrt_tensor tensor = {0};
     open_parts(&p);
+    p.program.gradients_bf16 = narrow;
     for (int iteration = 0; iteration < 2; iteration++) {
         hrt_train_dense_last(p.model.dense, iteration == 1);
         for_unit(&p, 0, 0, add_gradient);
@@ -365,12 +467,21 @@ static void gradients_of_iterations_add_up_in_parts(void **state) {
             hrt_params_part(&p.program, &tensor, HRT_GRADIENTS, world.rank);
         const float *own = (float *)p.state.values[HRT_GRADIENTS] + part.offset;
         const float *slot = slot_of(&p, &tensor, HRT_DENSE_GRADIENTS);
-        for (int64_t i = 0; i < part.count; i++)
-            RANKS_CHECK(&world,
-                        own[i] == 2 * (float)sum_of(HRT_FP32, alone(&tensor) + part.first + i));
+        for (int64_t i = 0; i < part.count; i++) {
+            const int64_t at = alone(&tensor) + part.first + i;
+            const bool unused = at >= AT_UNUSED && at < AT_SET;
+            RANKS_CHECK(&world, own[i] == 2 * (narrow && !unused ? narrow_sum(world.rank, false, at)
+                                                                 : (float)sum_of(HRT_FP32, at)));
+        }
         for (int64_t i = 0; i < tensor.param->elements; i++) RANKS_CHECK(&world, slot[i] == 0);
     }
     close_parts(&p);
+}
+
+static void gradients_of_iterations_add_up_in_parts(void **state) {
+    (void)state;
+    add_up_in_parts(false);
+    add_up_in_parts(true);
 }
 
 // HECATE_TOPOLOGY: one machine stands for several nodes.
@@ -380,6 +491,7 @@ int main(void) {
         cmocka_unit_test(small_tensors_wait_for_a_bucket),
         cmocka_unit_test(what_nobody_told_is_summed_in_the_end),
         cmocka_unit_test(each_rank_updates_its_part),
+        cmocka_unit_test(gradients_travel_rounded_and_are_summed_as_floats),
         cmocka_unit_test(before_the_last_iteration_nothing_is_summed),
         cmocka_unit_test(units_come_whole_and_two_layers_stay),
         cmocka_unit_test(gradients_of_iterations_add_up_in_parts),

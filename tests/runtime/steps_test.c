@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "kernels/bf16.h"
 #include "runtime/plan/slots.h"
 #include "tests/runtime/support/case.h"
 
@@ -68,7 +69,11 @@ static void draw_schedules(struct drawn *drawn, uint64_t *sequence) {
     assert_int_equal(hpl_schedule_mirror(&drawn->gather, &drawn->reduce, &work), HPL_OK);
 }
 
-static void compile(int32_t r, const struct hpl_schedule *schedule, bool adds) {
+// Moves parameters, or sums doubles or, in bf16 on their way, pairs of floats.
+enum what { MOVES, SUMS, SUMS_NARROW };
+
+static void compile(int32_t r, const struct hpl_schedule *schedule, enum what what) {
+    const bool adds = what != MOVES;
     struct rank *rank = &ranks[r];
     rank->steps = (struct hrt_steps){.step = rank->step, .room = ROOM};
     hrt_net_steps_carry(&rank->steps,
@@ -78,7 +83,8 @@ static void compile(int32_t r, const struct hpl_schedule *schedule, bool adds) {
                                             .experts = EXPERTS,
                                             .pieces = adds ? SEGMENTS : PIECES,
                                             .adds = adds,
-                                            .type = HRT_DOUBLE,
+                                            .type = what == SUMS ? HRT_DOUBLE : HRT_FLOAT,
+                                            .narrow = what == SUMS_NARROW,
                                             .place = place,
                                             .context = rank,
                                             .staging = (char *)rank->staging,
@@ -102,6 +108,11 @@ static struct hrt_step *match(int32_t from, int32_t s, int32_t to) {
     return NULL;
 }
 
+static bool is_sum(const struct hrt_step *step) {
+    return step->kind == HRT_ADD || step->kind == HRT_ADD_NARROW;
+}
+
+// An executor that asks for all messages of a round at once finds those ready that are not behind steps of its own.
 static void check_order(int32_t r) {
     const struct hrt_steps *steps = &ranks[r].steps;
     for (int32_t i = 0; i < steps->count; i++) {
@@ -110,10 +121,10 @@ static void check_order(int32_t r) {
             const int32_t after = step->after[a];
             assert_true(after < i);
             // A place of staging is used again when it is free, whichever round that is.
-            const bool frees =
-                step->kind == HRT_RECV && after >= 0 && steps->step[after].kind == HRT_ADD;
+            const bool frees = step->kind == HRT_RECV && after >= 0 && is_sum(&steps->step[after]);
             if (after < 0 || frees) continue;
-            const bool here = step->kind == HRT_ADD || step->kind == HRT_SAME;
+            const bool rounded = steps->step[after].kind == HRT_NARROW;
+            const bool here = is_sum(step) || step->kind == HRT_SAME || rounded;
             assert_true(steps->step[after].round < step->round + here);
         }
     }
@@ -133,7 +144,7 @@ static void play(uint64_t *sequence) {
                 for (int a = 0; a < 2; a++)
                     ready = ready && (step->after[a] < 0 || ranks[r].step[step->after[a]].done);
                 if (!ready) continue;
-                if (step->kind == HRT_ADD && draw(sequence, 4)) { // It takes its time.
+                if (is_sum(step) && draw(sequence, 4)) { // It takes its time.
                     moved = true;
                     continue;
                 }
@@ -159,9 +170,9 @@ static void play(uint64_t *sequence) {
     }
 }
 
-static void compile_all(const struct hpl_schedule *schedule, bool adds) {
+static void compile_all(const struct hpl_schedule *schedule, enum what what) {
     for (int32_t r = 0; r < RANKS; r++) {
-        compile(r, schedule, adds);
+        compile(r, schedule, what);
         check_order(r);
         assert_true(ranks[r].steps.count == 0 || ranks[r].steps.hash == ranks[0].steps.hash);
     }
@@ -186,7 +197,7 @@ static void holders_get_what_owners_have(void **state) {
                     ranks[r].piece[e][p] = drawn.owner[e] == r ? 100 * e + p : -1;
             }
         }
-        compile_all(&drawn.gather, false);
+        compile_all(&drawn.gather, MOVES);
         play(&sequence);
         for (int32_t r = 0; r < RANKS; r++) {
             for (int32_t e = 0; e < EXPERTS; e++) {
@@ -219,11 +230,53 @@ static void owners_get_sums_in_the_order_of_the_list(void **state) {
             const struct hpl_transfer *t = &drawn.reduce.transfer[i];
             expected[t->to][t->expert][t->segment] += expected[t->from][t->expert][t->segment];
         }
-        compile_all(&drawn.reduce, true);
+        compile_all(&drawn.reduce, SUMS);
         play(&sequence);
         for (int32_t e = 0; e < EXPERTS; e++) {
             for (int32_t p = 0; p < SEGMENTS; p++)
                 assert_true(ranks[drawn.owner[e]].piece[e][p] == expected[drawn.owner[e]][e][p]);
+        }
+    }
+}
+
+// Two floats in the place of a double.
+struct pair {
+    float of[2];
+};
+
+static struct pair pair_of(int32_t rank, int32_t expert, int32_t piece) {
+    const float value = (float)term(rank, expert, piece);
+    return (struct pair){{value, -value / 3}};
+}
+
+// A rank rounds each piece that it sends, also a sum that it passes on, and none that it keeps.
+static void sums_are_rounded_where_they_leave_a_rank(void **state) {
+    (void)state;
+    uint64_t sequence = 4;
+    static struct drawn drawn;
+    static struct pair expected[RANKS][EXPERTS][SEGMENTS];
+    for (int again = 0; again < 4; again++) {
+        draw_schedules(&drawn, &sequence);
+        for (int32_t r = 0; r < RANKS; r++) {
+            for (int32_t e = 0; e < EXPERTS; e++) {
+                for (int32_t p = 0; p < SEGMENTS; p++) {
+                    expected[r][e][p] = pair_of(r, e, p);
+                    memcpy(&ranks[r].piece[e][p], &expected[r][e][p], sizeof(struct pair));
+                }
+            }
+        }
+        for (int32_t i = 0; i < drawn.reduce.count; i++) {
+            const struct hpl_transfer *t = &drawn.reduce.transfer[i];
+            for (int k = 0; k < 2; k++)
+                expected[t->to][t->expert][t->segment].of[k] +=
+                    hk_bf16_float(hk_bf16_round(expected[t->from][t->expert][t->segment].of[k]));
+        }
+        compile_all(&drawn.reduce, SUMS_NARROW);
+        play(&sequence);
+        for (int32_t e = 0; e < EXPERTS; e++) {
+            for (int32_t p = 0; p < SEGMENTS; p++)
+                assert_memory_equal(&ranks[drawn.owner[e]].piece[e][p],
+                                    &expected[drawn.owner[e]][e][p], sizeof(struct pair));
         }
     }
 }
@@ -233,10 +286,10 @@ static void another_schedule_has_another_hash(void **state) {
     uint64_t sequence = 3;
     static struct drawn drawn;
     draw_schedules(&drawn, &sequence);
-    compile(0, &drawn.gather, false);
+    compile(0, &drawn.gather, MOVES);
     const uint64_t hash = ranks[0].steps.hash;
     drawn.transfer[0][drawn.gather.count - 1].round++;
-    compile(0, &drawn.gather, false);
+    compile(0, &drawn.gather, MOVES);
     assert_true(ranks[0].steps.hash != hash);
 }
 
@@ -244,6 +297,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(holders_get_what_owners_have),
         cmocka_unit_test(owners_get_sums_in_the_order_of_the_list),
+        cmocka_unit_test(sums_are_rounded_where_they_leave_a_rank),
         cmocka_unit_test(another_schedule_has_another_hash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,8 @@ CASES = {  # Ranks, settings. Those behind `fssdp` in small pieces only.
     "nodes": (4, ["cluster.devices=2", "cluster.nodes=2"]),
     "smartmoe": (2, ["cluster.devices=2", "parallel.experts=smartmoe", "parallel.placement.reshard=every(1)"]),
     "bf16": (2, ["cluster.devices=2", "train.precision=bf16"]),
+    "narrow": (4, ["cluster.devices=2", "cluster.nodes=2", "parallel.placement.lifetime=step", "parallel.microbatch=1", "train.tokens=64",
+                   "parallel.gradients=bf16"]),
 }
 SHARED = {"SIMT_BUS": "0000:01:00.0"}  # One device for all ranks.
 SMALL = {**SHARED, "HECATE_IPC_PIECE": "1"}

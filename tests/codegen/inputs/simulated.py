@@ -59,6 +59,27 @@ for links, costs in ((FREE, False), (SLOW, True)):
     check(shard > 1.1 * states if costs else near(shard, states, 0.01),
           f"dense = shard takes {shard} s, states {states} s:\n{text}")
 
+# Gradients in bf16 are half as many bytes, of experts and of others, and a step that waits for them is shorter.
+MOVED = ("parallel.experts=hecate", "parallel.placement.memory=1", "parallel.placement.overlap=1", "parallel.placement.calibrate=false",
+         "parallel.placement.rematerialize=false", "parallel.placement.lifetime=step", "parallel.microbatch=1")
+UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+
+def transfers(numbers):
+    """A step's time, and the bytes of each kind of transfer to the busiest device."""
+    taken, _, _ = simulate(*CLUSTER, *SLOW, *MOVED, f"parallel.gradients={numbers}")
+    flags = [word for flag in (*CLUSTER, *MOVED, f"parallel.gradients={numbers}") for word in ("--set", flag)]
+    text = subprocess.run([sys.argv[1], "-w", "--explain=comm", *flags, sys.argv[2]], capture_output=True, text=True, check=True).stdout
+    found = re.findall(r"^  (\S.*?)  +[\d.]+ +([\d.]+) (B|[KMG]iB) ", text, re.M)
+    return taken, {name: float(size) * UNITS[unit] for name, size, unit in found}
+
+
+(slow, whole), (fast, half) = transfers("fp32"), transfers("bf16")
+check(fast < 0.9 * slow, f"gradients in bf16 take {fast} s, in fp32 {slow} s")
+check(whole.keys() == half.keys() >= {"gradients", "dense gradients", "rows", "parameters"}, f"other transfers: {whole} and {half}")
+for name, size in whole.items():
+    check(near(half[name], size / 2 if name in ("gradients", "dense gradients") else size, 0.01), f"{name}: {size} and {half[name]} bytes")
+
 # As JSON: the critical path is the whole step, a mean device's time likewise; all nodes together send as much as they
 # get.
 for experts in ("ep", "fssdp", "hecate", "replicate"):
