@@ -35,6 +35,19 @@ static bool check_teacher(const struct hrt_run *run, struct hrt_error *error) {
     return true;
 }
 
+// Tokens of weight 0 are no targets, so a loss that looks further ahead would not know them as inputs either.
+static bool check_weights(const struct hrt_run *run, const struct hrt_data *data,
+                          struct hrt_error *error) {
+    for (int i = 0; data->weighted && i < run->program->losses; i++) {
+        if (run->program->loss[i].teacher || run->program->loss[i].ahead > 1)
+            return hrt_fail(error,
+                            "the loss %s with data that has weights is not yet supported, as it is "
+                            "against a teacher or tokens further ahead",
+                            run->program->loss[i].name);
+    }
+    return true;
+}
+
 bool hrt_cli_run_open_data(const struct hrt_run *run, struct hrt_data *data,
                            struct hrt_error *error) {
     const struct hrt_config *config = &run->arguments->config;
@@ -56,7 +69,10 @@ bool hrt_cli_run_open_data(const struct hrt_run *run, struct hrt_data *data,
         .mask_rate =
             config->train_objective == HRT_OBJECTIVE_masked ? config->train_objective_rate : 0,
     };
-    return hrt_data_open(data, &request, error);
+    if (!hrt_data_open(data, &request, error)) return false;
+    if (check_weights(run, data, error)) return true;
+    hrt_data_close(data);
+    return false;
 }
 
 // Loaded parameters that are not finite, or of a model of another name, are warned of, or refused.

@@ -24,8 +24,8 @@ static bool add_file(struct hrt_data *data, const char *path,
     if (!hrt_data_file_open(&grown[data->files], path, request->format, data->vocabulary, error))
         return false;
     data->files++;
-    return grown[data->files - 1].weights.fd < 0 ||
-           hrt_fail(error, "'%s' has weights of its tokens, which is not yet supported", path);
+    data->weighted |= grown[data->files - 1].weights.fd >= 0;
+    return true;
 }
 
 static bool is_short(const struct hrt_data *data, const struct hrt_data_file *file) {
@@ -163,7 +163,8 @@ static bool open_all(struct hrt_data *data, const struct hrt_data_request *reque
     const size_t sequence = ((size_t)data->positions + 1) * sizeof(int32_t);
     data->raw = malloc(sequence);
     data->token = malloc(sequence);
-    if (!data->raw || !data->token) return hrt_fail(error, "out of memory");
+    data->weight = malloc((size_t)data->positions + 1);
+    if (!data->raw || !data->token || !data->weight) return hrt_fail(error, "out of memory");
     for (int i = 0; i < request->trains; i++) {
         if (!add_source(data, request->train[i], request, error)) return false;
     }
@@ -187,9 +188,14 @@ bool hrt_data_open(struct hrt_data *data, const struct hrt_data_request *request
     if (request->mask_rate > 0 && data->vocabulary < 2)
         return hrt_fail(error, "a masked objective needs a mask token besides the others, and the "
                                "vocabulary has one entry");
-    if (open_all(data, request, error)) return true;
-    hrt_data_close(data);
-    return false;
+    bool opened = open_all(data, request, error);
+    if (opened && data->weighted && request->mask_rate > 0)
+        opened =
+            hrt_fail(error, "a masked objective chooses its targets, and the data has weights");
+    if (opened && data->weighted && request->teachers > 0)
+        opened = hrt_fail(error, "a teacher with data that has weights is not yet supported");
+    if (!opened) hrt_data_close(data);
+    return opened;
 }
 
 int64_t hrt_data_epoch(const struct hrt_data *data) {
@@ -257,6 +263,28 @@ static struct piece piece_at(const struct hrt_data_split *split, int64_t at, int
     return (struct piece){part->file, part->first + at, left < most ? left : most, left <= most};
 }
 
+// The weights of the T + 1 tokens of a sequence, into data->weight.
+static bool read_weights(const struct hrt_data *data, struct place place, struct hrt_error *error) {
+    const int64_t positions = data->positions;
+    for (int64_t done = 0; done <= positions;) {
+        const struct piece piece = piece_at(place.split, place.at + done, positions + 1 - done);
+        const struct hrt_data_file *file = &data->file[piece.file];
+        if (!hrt_data_weights_read(&file->weights, file->path, piece.first, piece.count,
+                                   data->weight + done, error))
+            return false;
+        done += piece.count;
+    }
+    return true;
+}
+
+// Adds the targets of a sequence.
+static bool count_targets(const struct hrt_data *data, struct place place, int64_t *targets,
+                          struct hrt_error *error) {
+    if (!read_weights(data, place, error)) return false;
+    for (int64_t t = 1; t <= data->positions; t++) *targets += data->weight[t];
+    return true;
+}
+
 static bool read_sequence(const struct hrt_data *data, struct place place, int32_t *ids,
                           int32_t *targets, struct hrt_error *error) {
     const int64_t positions = data->positions;
@@ -269,6 +297,11 @@ static bool read_sequence(const struct hrt_data *data, struct place place, int32
     }
     memcpy(ids, data->token, (size_t)positions * sizeof *ids);
     memcpy(targets, data->token + 1, (size_t)positions * sizeof *targets);
+    if (!data->weighted) return true;
+    if (!read_weights(data, place, error)) return false;
+    for (int64_t t = 0; t < positions; t++) {
+        if (!data->weight[t + 1]) targets[t] = -1;
+    }
     return true;
 }
 
@@ -288,6 +321,25 @@ bool hrt_data_window(const struct hrt_data *data, int64_t window, int32_t *ids, 
     if (data->mask.rate > 0) // One seed: losses of one validation set compare.
         hrt_data_mask_sequence(&data->mask, hrt_stream_make(0, "mask", "validation"),
                                (uint64_t)window, ids, targets);
+    return true;
+}
+
+bool hrt_data_draw_targets(const struct hrt_data *data, uint64_t seed, uint64_t first,
+                           int64_t count, int64_t *targets, struct hrt_error *error) {
+    *targets = data->weighted ? 0 : count * data->targets;
+    for (int64_t i = 0; data->weighted && i < count; i++) {
+        if (!count_targets(data, place_of_draw(data, seed, first + (uint64_t)i), targets, error))
+            return false;
+    }
+    return true;
+}
+
+bool hrt_data_window_targets(const struct hrt_data *data, int64_t count, int64_t *targets,
+                             struct hrt_error *error) {
+    *targets = data->weighted ? 0 : count * data->targets;
+    for (int64_t i = 0; data->weighted && i < count; i++) {
+        if (!count_targets(data, place_of_window(data, i), targets, error)) return false;
+    }
     return true;
 }
 
@@ -338,5 +390,6 @@ void hrt_data_close(struct hrt_data *data) {
     free(data->validation.part);
     free(data->raw);
     free(data->token);
+    free(data->weight);
     *data = (struct hrt_data){0};
 }

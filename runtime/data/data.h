@@ -55,9 +55,11 @@ struct hrt_data {
     int64_t positions, vocabulary;
     struct hrt_teachers teachers;
     struct hrt_mask mask;
-    int64_t targets; // Targets of one sequence: T, or the number of hidden tokens.
-    void *raw;       // Scratch of one sequence.
-    int32_t *token;  // One sequence, T + 1.
+    int64_t targets;       // Targets of one sequence, at most: T, or the number of hidden tokens.
+    bool weighted;         // Some files have weights: tokens of weight 0 are nobody's target.
+    void *raw;             // Scratch of one sequence.
+    int32_t *token;        // One sequence, T + 1.
+    unsigned char *weight; // Its weights.
 };
 
 struct hrt_data_request {
@@ -95,6 +97,13 @@ bool hrt_data_draw(const struct hrt_data *data, uint64_t seed, uint64_t sequence
 // Validation window `window`, 0 <= window < validation.windows.
 bool hrt_data_window(const struct hrt_data *data, int64_t window, int32_t *ids, int32_t *targets,
                      struct hrt_error *error);
+
+// The number of targets of the training sequences first .. first + count - 1, and of the first `count` validation
+// windows. With weights they are read for it, a bit for each token.
+bool hrt_data_draw_targets(const struct hrt_data *data, uint64_t seed, uint64_t first,
+                           int64_t count, int64_t *targets, struct hrt_error *error);
+bool hrt_data_window_targets(const struct hrt_data *data, int64_t count, int64_t *targets,
+                             struct hrt_error *error);
 
 // The last T tokens of the validation data's last part.
 bool hrt_data_tail(const struct hrt_data *data, int32_t *ids, struct hrt_error *error);

@@ -200,14 +200,28 @@ static void report_losses(struct hrt_step_report *report, const double *sum) {
     memcpy(report->named.value, sum + HRT_LOSSES, sizeof report->named.value);
 }
 
+// Sets the number of a step's targets, over all iterations and ranks, and with it the scale of losses. Each rank counts
+// those of all, so all have the same scale before the first iteration, and nothing is sent.
+static bool count_targets(struct hrt_trainer *trainer, int64_t step, struct hrt_error *error) {
+    const uint64_t seed = (uint64_t)trainer->config->train_seed;
+    const uint64_t first = (uint64_t)hrt_train_trainer_sequences(trainer, step);
+    if (!trainer->data->weighted) return true;
+    if (!hrt_data_draw_targets(trainer->data, seed, first, sequences_of_step(trainer),
+                               &trainer->targets, error))
+        return false;
+    trainer->passes.scale = trainer->targets > 0 ? 1 / (double)trainer->targets : 0;
+    return true;
+}
+
 // Forward and backward of every iteration. `sum`: of the losses where the host computes; a device with separate memory leaves them
 // in the step's flight. A rank whose data fails goes on with what it has, as the others wait for it.
 static bool iterate(struct hrt_trainer *trainer, int64_t step, double *sum,
                     struct hrt_error *error) {
     struct hrt_state *state = trainer->state;
     const struct hrt_flight *flight = flight_of(trainer);
-    const bool repeats = !trainer->route || hrt_route_is_free(trainer->route);
-    bool sound = true;
+    const bool repeats =
+        !trainer->data->weighted && (!trainer->route || hrt_route_is_free(trainer->route));
+    bool sound = count_targets(trainer, step, error);
     state->device.losses_later = flight;
     hrt_train_load_counts_clear(&trainer->loads);
     for (int64_t i = 0; i < trainer->iterations; i++) {
@@ -505,11 +519,14 @@ bool hrt_train_evaluate(struct hrt_state *state, const struct hrt_data *data, in
     int64_t windows = data->validation.windows;
     if (sequences > 0 && sequences < windows) windows = sequences;
 
-    const double scale = 1 / (double)(windows * data->targets);
+    int64_t targets;
+    bool sound = hrt_data_window_targets(data, windows, &targets, error);
+    if (sound && windows > 0 && targets == 0)
+        return hrt_fail(error, "no token of the validation data counts");
+    const double scale = sound && targets > 0 ? 1 / (double)targets : 0;
     const int64_t read = windows + (outputs && outputs->teacher.path);
     enum { FAILED = HRT_NAMED_LOSSES + 1, SUMS };
     double sum[SUMS] = {0}; // The loss, the named ones, and ranks that could not read.
-    bool sound = true;
     const int64_t ranks = state->comm ? state->comm->size : 1;
     const int64_t rank = state->comm ? state->comm->rank : 0;
     for (int64_t round = 0; round < read; round += program->batch * ranks) {
@@ -533,7 +550,7 @@ bool hrt_train_evaluate(struct hrt_state *state, const struct hrt_data *data, in
     sum[FAILED] = !sound; // It went on, as the others waited for it.
     if (ranks > 1) hrt_net_comm_all_reduce(state->comm, sum, SUMS, HRT_DOUBLE);
     if (state->experts) hrt_experts_tokens(state->experts, 0, 0);
-    *validation = (struct hrt_validation){.loss = sum[0], .targets = windows * data->targets};
+    *validation = (struct hrt_validation){.loss = sum[0], .targets = targets};
     memcpy(validation->named, sum + 1, sizeof validation->named);
     return sum[FAILED] == 0 ||
            (state->comm ? hrt_train_ranks_agree(state->comm, sound, error) : sound);

@@ -1,6 +1,8 @@
 """Twenty AdamW steps of models/curve.moe: the runtime's random streams, data, accumulation, clipping
-and schedule, again in Python; the update is torch.optim.AdamW's. Writes curve.bytes, the data."""
+and schedule, again in Python; the update is torch.optim.AdamW's. Writes curve.bytes, the data, and
+curve.weights, weights of it: with them three iterations of a step are a mean over the tokens that count."""
 import math
+import struct
 
 import numpy as np
 import torch
@@ -9,11 +11,12 @@ from draw import draw_below, draw_normals, hashed
 from mathematics import Parameters
 from models import T, V, mixtral
 
-STEPS, MICROBATCH, ITERATIONS = 20, 4, 2
+STEPS, MICROBATCH = 20, 4
+ITERATIONS, WEIGHTED_ITERATIONS = 2, 3
 LR, BETAS, EPS, DECAY, CLIP, WARMUP, FINAL = 1e-2, (0.9, 0.95), 1e-8, 0.1, 0.7, 5, 0.1
 DATA_TOKENS, VALIDATION_SHARE = 4000, 20
 DEVIATION = {"embed": 0.5, "w1": 0.3, "w3": 0.3}
-NEAR = 1e-5  # So that single precision routes alike, too.
+NEAR, NEAR_DOUBLE = 1e-5, 1e-9  # So that single precision routes alike, too; the run with weights is in double alone.
 
 
 class Drawn(Parameters):
@@ -36,6 +39,18 @@ def make_data():
     return bytes(data)
 
 
+def make_weights():
+    """Stretches of ten tokens of which many count, or few, or none."""
+    u = hashed("curve weights", DATA_TOKENS)
+    return [int(u[i] < 1.2 * u[i - i % 10]) for i in range(DATA_TOKENS)]
+
+
+def weights_file(weights):
+    """As runtime/data/weights.h has them."""
+    bits = [sum(weight << i for i, weight in enumerate(weights[at:at + 8])) for at in range(0, len(weights), 8)]
+    return b"hcweight" + struct.pack("<q", len(weights)) + bytes(bits)
+
+
 def rate(step):
     if step < WARMUP:
         return LR * (step + 1) / WARMUP
@@ -43,39 +58,42 @@ def rate(step):
     return LR * (FINAL + (1 - FINAL) * 0.5 * (1 + math.cos(math.pi * done)))
 
 
-def batch(data, seed, iteration):
+def batch(data, weights, seed, iteration):
     """As runtime/data/data.c: validation keeps the last 1/20, a sequence starts anywhere before."""
     starts = len(data) - len(data) // VALIDATION_SHARE - T
-    rows = []
+    rows, counts = [], []
     for i in range(MICROBATCH):
         start = draw_below(seed, "data", "", iteration * MICROBATCH + i, starts)
         rows.append(list(data[start:start + T + 1]))
+        counts.append(weights[start + 1:start + T + 1])
     rows = torch.tensor(rows)
-    return rows[:, :-1], rows[:, 1:]
+    return rows[:, :-1], rows[:, 1:], torch.tensor(counts, dtype=torch.float64)
 
 
-def iterate(p, data, seed, iteration):
-    """Loss and its parts as the runtime reports them; adds gradients."""
-    ids, targets = batch(data, seed, iteration)
+def iterate(p, given, iterations, count):
+    """Loss and its parts as the runtime reports them, over `count` targets; adds gradients."""
+    ids, targets, weights = given
     p.auxiliary = torch.zeros((), dtype=torch.float64)
     logits = mixtral(p, ids)
-    total = torch.nn.functional.cross_entropy(logits.reshape(-1, V), targets.reshape(-1), reduction="sum")
-    cross_entropy = total / (ITERATIONS * MICROBATCH * T)
-    auxiliary = p.auxiliary / ITERATIONS
+    losses = torch.nn.functional.cross_entropy(logits.reshape(-1, V), targets.reshape(-1), reduction="none")
+    cross_entropy = (losses * weights.reshape(-1)).sum() / count
+    auxiliary = p.auxiliary / iterations
     (cross_entropy + auxiliary).backward()
     return np.array([float(cross_entropy + auxiliary), float(cross_entropy), float(auxiliary)])
 
 
-def train(seed, data):
+def train(seed, data, weights, iterations):
     p, rows = Drawn(seed), []
-    mixtral(p, batch(data, seed, 0)[0])  # Makes the parameters.
+    mixtral(p, batch(data, weights, seed, 0)[0])  # Makes the parameters.
     decayed = [t for t in p.tensors.values() if t.dim() >= 2]
     others = [t for t in p.tensors.values() if t.dim() < 2]
     optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": DECAY},
                                    {"params": others, "weight_decay": 0.0}], betas=BETAS, eps=EPS)
     for step in range(STEPS):
         optimizer.zero_grad()
-        losses = sum(iterate(p, data, seed, step * ITERATIONS + i) for i in range(ITERATIONS))
+        given = [batch(data, weights, seed, step * iterations + i) for i in range(iterations)]
+        count = sum(float(one[2].sum()) for one in given)
+        losses = sum(iterate(p, one, iterations, count) for one in given)
         norm = math.sqrt(sum(float(t.grad.pow(2).sum()) for t in p.tensors.values()))
         for t in p.tensors.values():
             t.grad *= min(1.0, CLIP / norm)
@@ -87,11 +105,15 @@ def train(seed, data):
     return rows, p.near
 
 
-def evaluate(directory):
+def evaluate(directory, weighted=False):
     data, seed = make_data(), 1
+    weights = make_weights() if weighted else [1] * len(data)
+    iterations = WEIGHTED_ITERATIONS if weighted else ITERATIONS
     (directory / "curve.bytes").write_bytes(data)
-    rows, near = train(seed, data)
-    while near < NEAR:
+    if weighted:
+        (directory / "curve.weights").write_bytes(weights_file(weights))
+    rows, near = train(seed, data, weights, iterations)
+    while near < (NEAR_DOUBLE if weighted else NEAR):
         seed += 1
-        rows, near = train(seed, data)
+        rows, near = train(seed, data, weights, iterations)
     return {"seed": seed, "near": near, "steps": rows}

@@ -105,10 +105,10 @@ def evaluate(name, salt):
 
 def main():
     here = pathlib.Path(__file__).parent / "stored"
-    names = sys.argv[1:] or [*MODELS, "curve"]
+    names = sys.argv[1:] or [*MODELS, "curve", "curve_weighted"]
     for name in names:
-        if name == "curve":
-            text = json.dumps(curve.evaluate(here)).replace('}, ', '},\n')
+        if name.startswith("curve"):
+            text = json.dumps(curve.evaluate(here, name == "curve_weighted")).replace('}, ', '},\n')
         else:
             salt, (result, near) = 0, evaluate(name, 0)
             while near < NEAR:
@@ -116,7 +116,7 @@ def main():
                 result, near = evaluate(name, salt)
             text = json.dumps(result).replace('}, "', '},\n"')
         (here / f"{name}.json").write_text(text + "\n")
-        print(name, len(text), "bytes", "" if name == "curve" else f"salt {salt} near {near:.3g}")
+        print(name, len(text), "bytes", "" if name.startswith("curve") else f"salt {salt} near {near:.3g}")
 
 
 if __name__ == "__main__":
