@@ -93,7 +93,7 @@ static enum hpl_status place(struct hec_stage *s, int32_t layer, const struct hp
     return hpl_episode_plan(&s->episode, layer, s->exact, &s->plan);
 }
 
-bool hec_stage_plan(struct hec_stage *s, int64_t at_layer, int64_t at,
+bool hec_stage_plan(struct hec_stage *s, int64_t at_layer, int64_t at, int64_t left,
                     const struct hpl_plan *kept) {
     const int32_t layer = (int32_t)at_layer;
     struct hpl_calibration result = {0};
@@ -102,7 +102,7 @@ bool hec_stage_plan(struct hec_stage *s, int64_t at_layer, int64_t at,
     enum hpl_status status = place(s, layer, kept);
     if (status == HPL_OK) status = hpl_plan_copy(&s->before, &s->plan);
     if (status == HPL_OK)
-        status = hpl_episode_calibrate(&s->episode, layer, s->exact, &s->plan, &result);
+        status = hpl_episode_calibrate(&s->episode, layer, left, s->exact, &s->plan, &result);
     s->calibrated = result.taken;
     return status == HPL_OK && hpl_episode_divide(&s->episode, layer, s->exact, &s->plan) == HPL_OK;
 }

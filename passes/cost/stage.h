@@ -33,8 +33,8 @@ void hec_stage_free(struct hec_stage *stage);
 
 // Makes the plan of the layer at time `at` of the loads (iterations and their microbatches, one after the other),
 // calibrated where it may be, and the shares of its holders. `kept`: that of the iteration before, to which
-// calibration only adds; NULL: it is made anew. False: the planner refuses.
-bool hec_stage_plan(struct hec_stage *stage, int64_t layer, int64_t at,
+// calibration only adds; NULL: it is made anew. `left`: as of hpl_episode_calibrate. False: the planner refuses.
+bool hec_stage_plan(struct hec_stage *stage, int64_t layer, int64_t at, int64_t left,
                     const struct hpl_plan *kept);
 
 // Makes plans that it has made of the layer, with the owners of now, those at hand; they cannot be divided.

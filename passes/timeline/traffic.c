@@ -159,15 +159,15 @@ static void copy_rows(const struct hec_mover *m, struct hec_traffic *to,
 }
 
 // Plans for loads of time `at`, adding to a plan that is kept or anew, and counts the rows.
-static bool plan(struct hec_mover *m, int32_t layer, int64_t at, const struct hpl_plan *kept,
-                 struct hec_planned *p) {
+static bool plan(struct hec_mover *m, int32_t layer, int64_t at, int64_t left,
+                 const struct hpl_plan *kept, struct hec_planned *p) {
     struct hec_traffic *t = &p->traffic;
     if (p->at < 0) {
         p->plan = take_plan(m);
         p->before = take_plan(m);
         hec_traffic_take(m, t);
     }
-    if (!hec_stage_plan(&m->stage, layer, at, kept) || !hec_rows_count(&m->stage, &m->rows))
+    if (!hec_stage_plan(&m->stage, layer, at, left, kept) || !hec_rows_count(&m->stage, &m->rows))
         return false;
     if (t->pair && !hec_rows_pairs(&m->stage, t->pair)) return false;
     count_rows(m, t);
@@ -184,9 +184,11 @@ bool hec_traffic_plan(struct hec_mover *m, int32_t layer, int64_t iteration,
     const int64_t begin = hec_lasts(m) ? iteration - iteration % m->iterations : iteration;
     const int64_t at = hec_time_of(m, iteration), since = hec_time_of(m, begin);
     struct hec_planned *p = &m->planned[of * HEC_PLANNED + at % HEC_PLANNED];
-    if (p->at != at || p->since != since || p->changes != m->changes) {
-        if (!plan(m, of, at, begin < iteration ? &m->kept[of] : NULL, p)) return false;
+    const int64_t left = hec_lasts(m) ? begin + m->iterations - iteration : 1;
+    if (p->at != at || p->since != since || p->left != left || p->changes != m->changes) {
+        if (!plan(m, of, at, left, begin < iteration ? &m->kept[of] : NULL, p)) return false;
         p->since = since;
+        p->left = left;
     } else if (!hec_stage_recall(&m->stage, of, &p->before, &p->plan, p->calibrated)) {
         return false;
     }

@@ -29,7 +29,8 @@ struct hec_traffic {
 // The plan of a layer at a time of the loads, with its rows, kept since assumed loads repeat.
 struct hec_planned {
     int64_t at, changes; // -1: nothing yet; changes of owners before.
-    int64_t since;       // The time of the loads that it was made for, before it was calibrated.
+    int64_t since;       // The time of the loads that it was made for, before it was calibrated;
+    int64_t left;        // and the iterations that were left then.
     bool calibrated;
     struct hpl_plan plan, before;
     struct hec_traffic traffic;

@@ -92,6 +92,7 @@ struct hrt_fssdp {
     int32_t *node_first, *speed;
     struct hrt_moving_set *set;       // [program->sets]
     bool training, is_first, is_last; // The last two: in its step.
+    int64_t left;                     // Iterations of it, this one included.
     int64_t iterations;               // Iterations of training since owners last changed.
     struct hrt_agreement agreement;
     struct hrt_moved moved;

@@ -156,9 +156,11 @@ static void count_calibration(struct hrt_moving_layer *layer,
 void hrt_experts_calibrate(struct hrt_fssdp *fssdp, int set, int64_t at) {
     struct hrt_moving_set *moving = &fssdp->set[set];
     struct hrt_moving_layer *layer = &moving->layer[at];
+    const bool lasts = fssdp->movement->lifetime == HPL_LIFETIME_STEP;
     struct hpl_calibration result;
     hrt_experts_planned(fssdp, set, at,
                         hpl_episode_calibrate(&moving->episode, (int32_t)at,
+                                              lasts ? fssdp->left : 1,
                                               hrt_experts_counts(fssdp->state->experts, set, at),
                                               &layer->placed, &result));
     if (hpl_episode_calibrates(&moving->episode)) {

@@ -137,6 +137,7 @@ void hrt_experts_fssdp_begin(struct hrt_fssdp *fssdp, bool training, int64_t ite
     hrt_experts_moves_finish(fssdp);
     fssdp->is_first = iteration == 0;
     fssdp->is_last = iteration + 1 == iterations;
+    fssdp->left = iterations - iteration;
     fssdp->training = training;
     if (training) fssdp->iterations++;
 }

@@ -142,12 +142,15 @@ static enum hpl_status compare(const struct hpl_problem *problem, const struct h
     return status;
 }
 
-static void weigh(const struct hpl_costs *costs, const struct added *added, bool always,
+static void weigh(const struct hpl_problem *problem, const struct added *added, bool always,
                   struct hpl_calibration *result) {
+    const struct hpl_costs *costs = &problem->costs;
+    const int64_t serves = hpl_max(problem->serves, 1);
     const int64_t saved = result->level_before - result->level_after;
+    const int64_t crossed = result->cross_before - result->cross_after;
     result->added = added->all;
-    result->gain = hpl_cost(saved, costs->row_compute) +
-                   hpl_cost(result->cross_before - result->cross_after, costs->row_cross);
+    result->gain =
+        hpl_cost(saved * serves, costs->row_compute) + hpl_cost(crossed * serves, costs->row_cross);
     result->wait = costs->chunk_near > 0 ? hpl_cost(added->node, costs->chunk_send) +
                                                hpl_cost(added->device, costs->chunk_near)
                                          : hpl_cost(added->device, costs->chunk_send);
@@ -172,7 +175,7 @@ enum hpl_status hpl_calibrate(const struct hpl_problem *problem, const struct hp
     if (status == HPL_OK) status = count_added(problem, plan, &added, work);
     *work = before;
     if (status != HPL_OK) return status;
-    weigh(&problem->costs, &added, always, result);
+    weigh(problem, &added, always, result);
     if (!result->taken) return hpl_plan_copy(plan, problem->present);
     for (int32_t k = 0; k < plan->first[plan->experts]; k++) share[k] = after[k];
     return HPL_OK;

@@ -16,7 +16,8 @@ struct hpl_calibration {
     int64_t cross_before; // Rows over the link of the busiest node, one way. 0 where they are not
     int64_t cross_after;  // weighed: without a price, or split evenly.
     int64_t added;        // Replicas that the calibrated plan adds.
-    int64_t gain;         // Time saved: computing on the busiest device, rows of the busiest node.
+    int64_t gain;         // Time saved: computing on the busiest device, rows of the busiest node, in
+                          // all iterations that the replicas serve, as if their loads were these.
     int64_t wait;         // Time of the device, or node, that receives most new chunks: exposed.
     int64_t price;        // The same, and that of the gradients that nothing hides.
 };
@@ -24,7 +25,8 @@ struct hpl_calibration {
 // Runs the policy again on the exact counts, with the slots and entries that `present` left, and
 // takes the larger plan only if the time it saves exceeds the time its chunks take.
 //
-//   problem  loads are the exact counts; present is the plan made before the gate, and is required
+//   problem  loads are the exact counts; present is the plan made before the gate, and is required;
+//            serves: iterations that are left of the step for which replicas stay
 //   plan     the calibrated plan when taken, else a copy of the present one
 //   share    [plan's capacity] the shares of its holders as hpl_share gives them, where the split is by
 //            quotas; else untouched

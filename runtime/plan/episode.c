@@ -61,11 +61,10 @@ bool hpl_episode_calibrates(const struct hpl_episode *e) {
     return e->policy->calibrates && e->calibrates != HPL_CALIBRATES_NEVER;
 }
 
-// The terms for the first layer, or for another. A transfer for a step serves all of its iterations.
+// The terms for the first layer, or for another, of transfers that serve so many iterations.
 static struct hpl_problem terms_of(const struct hpl_episode *e, const struct hpl_movement *m,
-                                   const struct hpl_sizes *s, bool other) {
+                                   const struct hpl_sizes *s, int64_t serves, bool other) {
     // A chunk takes whole cache lines.
-    const int64_t serves = m->lifetime == HPL_LIFETIME_STEP ? hpl_max(m->iterations, 1) : 1;
     const int64_t params = (s->param_bytes + 63) / 64 * 64 / serves;
     const int64_t grads = (s->grad_bytes + 63) / 64 * 64 / serves;
     const int64_t gather = other ? m->gather_hidden : m->gather_hidden_first;
@@ -103,8 +102,11 @@ bool hpl_episode_move(struct hpl_episode *e, const struct hpl_movement *movement
     e->calibrates = movement->calibrate;
     e->window = (int32_t)movement->window;
     for (int other = 0; other < 2; other++) {
-        struct hpl_problem problem = terms_of(e, movement, sizes, other);
+        const bool lasts = movement->lifetime == HPL_LIFETIME_STEP;
+        const int64_t serves = lasts ? hpl_max(movement->iterations, 1) : 1;
+        struct hpl_problem problem = terms_of(e, movement, sizes, serves, other);
         e->plan[other] = (struct hpl_terms){problem.budget, problem.costs};
+        problem = terms_of(e, movement, sizes, 1, other);
         hpl_calibration_terms(&problem);
         e->late[other] = (struct hpl_terms){problem.budget, problem.costs};
     }
@@ -160,10 +162,19 @@ enum hpl_status hpl_episode_plan(struct hpl_episode *e, int32_t layer, const uin
     return hpl_plan_of_owners(placed, e->experts, problem.owner);
 }
 
-enum hpl_status hpl_episode_calibrate(struct hpl_episode *e, int32_t layer, const uint32_t *exact,
-                                      struct hpl_plan *placed, struct hpl_calibration *result) {
+// Rows that pay for a transfer in one of the iterations that it serves.
+static int32_t rows_each(int32_t rows, int64_t left) {
+    return (int32_t)(left > 1 ? (rows + left - 1) / left : rows);
+}
+
+enum hpl_status hpl_episode_calibrate(struct hpl_episode *e, int32_t layer, int64_t left,
+                                      const uint32_t *exact, struct hpl_plan *placed,
+                                      struct hpl_calibration *result) {
     const struct hpl_loads loads = loads_of(e, exact);
     struct hpl_problem problem = problem_of(e, layer, e->late, &loads);
+    problem.budget.gather_rows = rows_each(problem.budget.gather_rows, left);
+    problem.budget.reduce_rows = rows_each(problem.budget.reduce_rows, left);
+    problem.serves = left;
     *result = (struct hpl_calibration){0};
     if (!hpl_episode_calibrates(e)) return HPL_OK;
     problem.present = placed;

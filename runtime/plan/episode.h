@@ -79,9 +79,10 @@ bool hpl_episode_forecast(struct hpl_episode *episode, int32_t layer);
 enum hpl_status hpl_episode_plan(struct hpl_episode *episode, int32_t layer, const uint32_t *exact,
                                  struct hpl_plan *placed);
 
-// Adds replicas to the layer's plan where exact counts say that it pays. `result` gets the alternatives;
-// all 0 where nothing calibrates. Errors as hpl_calibrate.
-enum hpl_status hpl_episode_calibrate(struct hpl_episode *episode, int32_t layer,
+// Adds replicas to the layer's plan where exact counts say that it pays. They serve `left` iterations, this one
+// included: 1, or those that are left of the step for which replicas live. `result` gets the alternatives; all 0 where
+// nothing calibrates. Errors as hpl_calibrate.
+enum hpl_status hpl_episode_calibrate(struct hpl_episode *episode, int32_t layer, int64_t left,
                                       const uint32_t *exact, struct hpl_plan *placed,
                                       struct hpl_calibration *result);
 

@@ -24,6 +24,7 @@ struct hpl_problem {
         *loads; // Forecast, or exact counts for policies that plan after the gate.
     struct hpl_budget budget;
     struct hpl_costs costs;
+    int64_t serves; // Calibration: iterations that added replicas serve, this one included; 0: one.
 };
 
 // When a policy sees the loads it plans for.

@@ -122,7 +122,7 @@ static void plans_are_those_of_the_planner(void **state) {
         c->problem.costs = e->plan[1].costs;
         assert_int_equal(hpl_place(e->policy, &c->problem, &e->spare, NULL, &c->work), HPL_OK);
         check_same(&c->plan, &e->spare);
-        assert_int_equal(hpl_episode_calibrate(e, 1, run->past[1], &c->plan, &result), HPL_OK);
+        assert_int_equal(hpl_episode_calibrate(e, 1, 1, run->past[1], &c->plan, &result), HPL_OK);
         calibrated += result.taken;
         assert_int_equal(hpl_episode_divide(e, 1, run->past[1], &c->plan), HPL_OK);
         const size_t bytes = (size_t)c->plan.first[e->experts] * sizeof *share;
@@ -132,6 +132,31 @@ static void plans_are_those_of_the_planner(void **state) {
         if (e->split == HPL_SPLIT_QUOTA) assert_memory_equal(share, e->share, bytes);
     }
     assert_true(calibrated > 5);
+    free_run(run);
+}
+
+// Replicas that stay for more iterations are added more often.
+static void more_is_added_early_in_a_step(void **state) {
+    (void)state;
+    static const int64_t left[] = {1, 2, 8};
+    struct run *run = new_run();
+    int64_t taken[3] = {0};
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        for (int i = 0; i < 3; i++) {
+            struct hpl_calibration result;
+            begin(run, "fssdp", seed);
+            run->episode.calibrates = HPL_CALIBRATES_WORTH;
+            run->episode.late[1].costs.chunk_send = 100000; // Dear: a step pays for few.
+            run->seen = 1;
+            if (hpl_episode_plan(&run->episode, 1, NULL, &run->c->plan) != HPL_OK) continue;
+            assert_int_equal(hpl_episode_calibrate(&run->episode, 1, left[i], run->past[1],
+                                                   &run->c->plan, &result),
+                             HPL_OK);
+            taken[i] += result.taken;
+            assert_true(!result.taken || result.gain > result.price);
+        }
+    }
+    assert_true(0 < taken[0] && taken[0] < taken[1] && taken[1] < taken[2]);
     free_run(run);
 }
 
@@ -206,6 +231,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_forecast_is_the_rounded_mean),
         cmocka_unit_test(plans_are_those_of_the_planner),
+        cmocka_unit_test(more_is_added_early_in_a_step),
         cmocka_unit_test(terms),
         cmocka_unit_test(owners_follow_placements),
         cmocka_unit_test(owners_spread),

@@ -139,6 +139,16 @@ static void calibration_weighs_rows_across_nodes(void **state) {
         HPL_OK);
     assert_int_equal(result.price, result.wait + 4 * 400);
     assert_false(result.taken);
+
+    // In two iterations it is less: chunks come once, and gradients leave once.
+    const int64_t gain = result.gain, price = result.price;
+    dear.serves = 2;
+    assert_int_equal(
+        hpl_calibrate(&dear, quota, HPL_SPLIT_QUOTA, false, &after, c->share, &result, &c->work),
+        HPL_OK);
+    assert_int_equal(result.gain, 2 * gain);
+    assert_int_equal(result.price, price);
+    assert_true(result.taken);
     case_free(c);
 }
 

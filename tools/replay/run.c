@@ -278,7 +278,7 @@ static enum hpl_status make_plan(struct run *run, struct sample *sample) {
         struct hpl_calibration result;
         status = hpl_plan_copy(&run->before, &run->plan);
         if (status == HPL_OK)
-            status = hpl_episode_calibrate(episode, layer, run->exact, &run->plan, &result);
+            status = hpl_episode_calibrate(episode, layer, 1, run->exact, &run->plan, &result);
         if (status == HPL_OK && result.taken) sample->exposed = result.added;
     }
     if (status == HPL_OK) status = hpl_episode_divide(episode, layer, run->exact, &run->plan);
