@@ -108,6 +108,19 @@ def tokenizer(root):
         yield json.dumps(json_text).encode() + "\0naïve <|im_start|> the  there\n12345 日本 [MASK] ".encode() + b"\xff\xe2\x82"
 
 
+def chat(root):
+    """A template, a NUL, a record."""
+    call = {"function": {"name": "f", "arguments": {"a": [1, None, 0.5]}}}
+    turns = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"},
+             {"role": "assistant", "content": "a", "tool_calls": [call]}, {"role": "tool", "content": "t"},
+             {"role": "assistant", "content": "<think>b</think>c"}, {"role": "user", "content": "v"}, {"role": "assistant", "content": "d"}]
+    records = ({"messages": turns, "tools": [{"function": {"name": "f", "description": "g", "parameters": {"type": "object"}}}]},
+               {"messages": turns[1:2] + turns[6:]}, {"prompt": "u", "completion": "a"})
+    for path in sorted((root / "tests/tools/prepare/templates").glob("*.jinja")):
+        for record in records:
+            yield path.read_bytes() + b"\0" + json.dumps(record).encode()
+
+
 def sources():
     yield b"\0" + b'{"text": "a fox"}\n\n{"text": "and a \\u0000 dog", "n": [1, {}]}\n'
     yield b"\1a line\n\nanother\0 one"
@@ -235,7 +248,7 @@ def movement():
 def main():
     root, hecatec, out = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
     made = {"front": front(root), "module": module(root, hecatec), "data": data(), "store": store(), "teacher": teacher(),
-            "tokenizer": tokenizer(root), "sources": sources(),
+            "tokenizer": tokenizer(root), "chat": chat(root), "sources": sources(),
             "checkpoint": checkpoint(), "config": config(root), "weights": weights(),
             "ids": ids(), "loads": loads(), "topology": topology(), "options": options(),
             "blocking": blocking(), "movement": movement(), "report": report(root)}

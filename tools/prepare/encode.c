@@ -37,7 +37,7 @@ static bool place_of(const struct text_ids *it, size_t place, size_t *found,
     return done;
 }
 
-// Marks the tokens that have bytes in a span.
+// Marks the tokens that have bytes in a span. False: there are none.
 static bool mark(const struct text_ids *it, struct jinja_span *span, size_t spans, bool *counts,
                  struct hrt_error *error) {
     const bool same = is_same(it);
@@ -47,14 +47,16 @@ static bool mark(const struct text_ids *it, struct jinja_span *span, size_t span
             return false;
     }
     size_t begin = 0, next = 0;
+    bool any = false;
     for (size_t i = 0; i < it->ids->count; i++) {
         const size_t end =
             begin + hrt_tokenizer_decode(it->tokenizer, it->ids->at[i], i == 0).bytes;
         while (next < spans && span[next].end <= begin) next++;
         counts[i] = next < spans && span[next].begin < end;
+        any |= counts[i];
         begin = end;
     }
-    return true;
+    return any || hrt_fail(error, "the template writes nothing that is learned");
 }
 
 bool chat_encode(const struct chat *chat, const struct hrt_tokenizer *tokenizer,
