@@ -1,7 +1,7 @@
 // A chat template, a NUL, a record of a conversation.
 //
-// Promises: a refusal says why; generation blocks lie in the text, in order; the second rendering is the first; ids lie in
-// the vocabulary, and something counts.
+// Promises: a refusal says why; generation blocks lie in the text, in order; the second rendering is the first; ids lie
+// in the vocabulary, and something counts.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

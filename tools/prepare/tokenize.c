@@ -165,11 +165,15 @@ static bool write_batch(struct job *job, struct task *task, int count) {
 static void tell(struct task *task, bool done) {
     const time_t now = time(NULL);
     if (!done && (now == task->told || !isatty(STDERR_FILENO))) return;
-    int64_t tokens = 0;
-    for (int part = 0; part < task->parts; part++) tokens += task->output[part].tokens;
-    fprintf(stderr, "%s%s: %" PRId64 " %s, %" PRId64 " tokens%s", isatty(STDERR_FILENO) ? "\r" : "",
-            task->path, task->documents, task->documents == 1 ? "document" : "documents", tokens,
-            done ? "\n" : "");
+    int64_t tokens = 0, counted = 0;
+    for (int part = 0; part < task->parts; part++) {
+        tokens += task->output[part].tokens;
+        counted += task->output[part].counted;
+    }
+    fprintf(stderr, "%s%s: %" PRId64 " %s, %" PRId64 " tokens", isatty(STDERR_FILENO) ? "\r" : "",
+            task->path, task->documents, task->documents == 1 ? "document" : "documents", tokens);
+    if (task->output[0].weighted) fprintf(stderr, ", %" PRId64 " count in the loss", counted);
+    if (done) fputs("\n", stderr);
     task->told = now;
 }
 

@@ -150,7 +150,7 @@ def refusals(folder):
 def weights(folder):
     """Weights go along: inspect, check, mix, tokenize; a file of other tokens, or none, is refused."""
     good = {"messages": [{"role": "user", "content": "u"}, {"role": "assistant", "content": "a"}]}
-    whole = chat(folder, good)
+    whole = chat(folder, good, wanted="1 document, 15 tokens, 2 count in the loss")
     path = folder / "out/train/a.jsonl.bin"
     run("inspect", path, wanted="15 tokens, the largest id is")
     run("inspect", path, wanted=", 2 count in the loss")
