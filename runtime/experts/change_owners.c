@@ -61,10 +61,9 @@ static void compare_owners(struct hrt_fssdp *fssdp, int index, const int32_t *ne
 // ---- moving
 //
 // A rank that receives before it sends takes more memory than it will have. So chunks move along paths
-// from owner to owner (paths.h), few of a rank at a time. Each batch is waited for: then what has been sent is given back.
-// Gradients, which are zero now, go before all.
-
-enum { STEPS_UNDER_WAY = HPL_UNDER_WAY * HPL_BUFFERS };
+// from owner to owner (paths.h), few of a rank at a time, and buffer by buffer: parameters of all chunks, then a state of
+// all. Each batch is waited for: then what has been sent is given back. Gradients, which are zero now, are given back before
+// all others, and stand again behind them.
 
 // All ranks list their messages in the same batches, so both ranks of a message have it in the same one.
 struct way {
@@ -73,41 +72,30 @@ struct way {
     struct hrt_paths paths;
     const int64_t *order; // [count] chunks.
     int64_t count;
-    struct hrt_step step[STEPS_UNDER_WAY];
+    enum hpl_buffer buffer; // Moves now.
+    struct hrt_step step[HPL_UNDER_WAY];
 };
 
 static void list_chunk(const struct way *way, struct hrt_steps *steps, int64_t chunk) {
     const int32_t from = way->paths.owner[chunk], to = way->paths.next[chunk];
     const int rank = way->fssdp->comm->rank;
     if (from != rank && to != rank) return;
-    for (enum hpl_buffer i = 0; i < HPL_BUFFERS; i++) {
-        size_t bytes;
-        char *data = i == HPL_GRADIENTS
-                         ? NULL
-                         : hrt_params_chunk_at(way->fssdp->state, i, way->set, chunk, &bytes);
-        if (!data) continue;
-        if (from == rank)
-            hrt_net_steps_send(steps, to, data, bytes, -1);
-        else
-            hrt_net_steps_receive(steps, from, data, bytes, -1);
-    }
+    size_t bytes;
+    char *data = hrt_params_chunk_at(way->fssdp->state, way->buffer, way->set, chunk, &bytes);
+    if (!data) return;
+    if (from == rank)
+        hrt_net_steps_send(steps, to, data, bytes, -1);
+    else
+        hrt_net_steps_receive(steps, from, data, bytes, -1);
 }
 
 // Memory stands behind a chunk before its first byte arrives.
-static void touch_chunk(const struct way *way, int64_t chunk) {
+static void touch_chunk(const struct way *way, enum hpl_buffer buffer, int64_t chunk) {
     const struct hrt_fssdp *fssdp = way->fssdp;
-    for (enum hpl_buffer i = 0; i < HPL_BUFFERS; i++) {
-        if (hrt_params_chunk_touch(fssdp->state, i, way->set, chunk)) continue;
-        fprintf(stderr, "%s: error: not enough memory on %s for an expert's new owner\n",
-                program_invocation_short_name, fssdp->state->device.name);
-        hrt_net_comm_abort(fssdp->comm, HRT_EXIT_FAILED);
-    }
-}
-
-static void leave_chunk(const struct way *way, int64_t chunk) {
-    for (enum hpl_buffer i = 0; i < HPL_BUFFERS; i++) {
-        if (i != HPL_GRADIENTS) hrt_params_chunk_leave(way->fssdp->state, i, way->set, chunk);
-    }
+    if (hrt_params_chunk_touch(fssdp->state, buffer, way->set, chunk)) return;
+    fprintf(stderr, "%s: error: not enough memory on %s for an expert's new owner\n",
+            program_invocation_short_name, fssdp->state->device.name);
+    hrt_net_comm_abort(fssdp->comm, HRT_EXIT_FAILED);
 }
 
 static void leave_gradients(const struct way *way) {
@@ -117,18 +105,35 @@ static void leave_gradients(const struct way *way) {
     }
 }
 
+static void touch_gradients(const struct way *way) {
+    for (int64_t i = 0; i < way->count; i++) {
+        if (way->paths.next[way->order[i]] == way->fssdp->comm->rank)
+            touch_chunk(way, HPL_GRADIENTS, way->order[i]);
+    }
+}
+
 static void move_batch(struct way *way, int64_t begin, int64_t end) {
     struct hrt_comm *comm = way->fssdp->comm;
-    struct hrt_steps steps = {.step = way->step, .room = STEPS_UNDER_WAY};
+    struct hrt_steps steps = {.step = way->step, .room = HPL_UNDER_WAY};
     steps.on_device = hrt_device_is_apart(&way->fssdp->state->device);
     for (int64_t i = begin; i < end; i++) {
-        if (way->paths.next[way->order[i]] == comm->rank) touch_chunk(way, way->order[i]);
+        if (way->paths.next[way->order[i]] == comm->rank)
+            touch_chunk(way, way->buffer, way->order[i]);
         list_chunk(way, &steps, way->order[i]);
     }
     hrt_net_lane_join(comm, hrt_net_lane_submit(comm, HRT_LANE_SAVE, &steps),
                       "the experts' new owners");
     for (int64_t i = begin; i < end; i++) {
-        if (way->paths.owner[way->order[i]] == comm->rank) leave_chunk(way, way->order[i]);
+        if (way->paths.owner[way->order[i]] == comm->rank)
+            hrt_params_chunk_leave(way->fssdp->state, way->buffer, way->set, way->order[i]);
+    }
+}
+
+static void move_buffer(struct way *way) {
+    for (int64_t at = 0, end; at < way->count; at = end) {
+        end = hrt_experts_paths_batch(&way->paths, way->order, at, way->count, HPL_UNDER_WAY,
+                                      way->fssdp->cursor);
+        move_batch(way, at, end);
     }
 }
 
@@ -156,10 +161,10 @@ static int64_t move_set(const struct hrt_fssdp *fssdp, int index, const int32_t 
         .fssdp = fssdp, .set = index, .paths = paths, .order = fssdp->order, .count = count};
     keep_for_saving(&way);
     leave_gradients(&way);
-    for (int64_t at = 0, end; at < count; at = end) {
-        end = hrt_experts_paths_batch(&paths, way.order, at, count, HPL_UNDER_WAY, fssdp->cursor);
-        move_batch(&way, at, end);
+    for (way.buffer = 0; way.buffer < HPL_BUFFERS; way.buffer++) {
+        if (way.buffer != HPL_GRADIENTS) move_buffer(&way);
     }
+    touch_gradients(&way);
     for (int64_t i = 0; i < count; i++) owner[fssdp->order[i]] = next[fssdp->order[i]];
     return count;
 }

@@ -192,19 +192,32 @@ static int64_t pages_of_chunk(const struct hpl_held *held, int32_t number, enum 
     return most;
 }
 
+// Pages of a chunk that is on its way to a new owner. They move buffer by buffer, so this counts once: with the
+// parameters, whose chunks are as large as any. Where HPL_READ is asked for the others lie elsewhere, with the states.
+static int64_t pages_under_way(const struct hpl_held *held, int32_t set, enum hpl_buffer buffer,
+                               int64_t page) {
+    if (buffer != HPL_PARAMETERS && buffer != HPL_READ) return 0;
+    const int64_t own = pages_of_chunk(held, set, buffer, page);
+    const int64_t copy =
+        hpl_held_has_set(held, set, HPL_COPIES) ? pages_of_chunk(held, set, HPL_COPIES, page) : 0;
+    return own > copy ? own : copy;
+}
+
 // Chunks that lie anywhere, as many on each rank as at first, and those of one set under way.
 static int64_t pages_of_chunks(const struct hpl_held *held, enum hpl_buffer buffer, int64_t page) {
     const int64_t element = hpl_held_element(held, buffer);
     int64_t pages = 0, under_way = 0;
     for (int32_t i = 0; i < held->sets; i++) {
         const struct hpl_held_set *set = &held->set[i];
-        if (!set->owner || !hpl_held_has_set(held, i, buffer)) continue;
+        if (!set->owner) continue;
+        const int64_t moving = pages_under_way(held, i, buffer, page);
+        if (moving > under_way) under_way = moving;
+        if (!hpl_held_has_set(held, i, buffer)) continue;
         const int64_t each = pages_of_chunk(held, i, buffer, page);
         const int64_t own = most_owned(held, set) * each;
         const int64_t all =
             pages_between(set->offset * element, set->chunks * set->chunk_elements * element, page);
         pages += own < all ? own : all;
-        if (each > under_way) under_way = each;
     }
     return pages + HPL_UNDER_WAY * under_way;
 }

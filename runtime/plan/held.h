@@ -89,7 +89,7 @@ enum { HPL_UNDER_WAY = 2 };
 // The same on a device, which takes whole pages of `page` bytes for the parts, or all of a
 // buffer that is not in parts. States are not shared. Two parts may share a page; a buffer
 // begins with one. Where chunks move, the result is a bound: neighbours may part, and new
-// chunks come before old ones go.
+// chunks come before old ones go. They do so in one buffer at a time, which is counted with the parameters.
 //   taken  scratch, [hpl_held_pages]
 int64_t hpl_held_page_bytes(const struct hpl_held *held, enum hpl_buffer buffer, int64_t page,
                             bool *taken);

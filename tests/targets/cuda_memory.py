@@ -27,14 +27,16 @@ UNITS = {"B": 0, "KiB": 1, "MiB": 2, "GiB": 3}
 # A change of the runtime, which moves experts to new owners -> the report of the emulator.
 FAULTS = {
     "an expert arrives where no memory stands": (
-        "if (way->paths.next[way->order[i]] == comm->rank) touch_chunk(way, way->order[i]);", "",
+        "        if (way->paths.next[way->order[i]] == comm->rank)\n"
+        "            touch_chunk(way, way->buffer, way->order[i]);\n", "",
         r"cross an allocation's end|where no memory stands|is not on the device|are not in one allocation"),
     "an expert's memory goes while it is sent": (
         "    hrt_net_lane_join(comm, hrt_net_lane_submit(comm, HRT_LANE_SAVE, &steps),\n"
         '                      "the experts\' new owners");\n', "    hrt_net_lane_submit(comm, HRT_LANE_SAVE, &steps);\n",
         r"where no memory stands|cross an allocation's end|are not in one allocation"),
     "an expert's memory stays with the old owner": (
-        "if (way->paths.owner[way->order[i]] == comm->rank) leave_chunk(way, way->order[i]);", "", None),
+        "        if (way->paths.owner[way->order[i]] == comm->rank)\n"
+        "            hrt_params_chunk_leave(way->fssdp->state, way->buffer, way->set, way->order[i]);\n", "", None),
 }
 
 
