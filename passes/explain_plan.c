@@ -274,6 +274,8 @@ static const char *choice_text(const struct hpl_movement *m, enum hec_differs of
         return text;
     case HEC_DIFFERS_REMATERIALIZE:
         return m->rematerialize ? "re-materialized" : "kept";
+    case HEC_DIFFERS_DISCOUNT:
+        return m->import_discount ? "entries at half price" : "entries at full price";
     case HEC_DIFFERS_LIFETIME:
         return m->lifetime == HPL_LIFETIME_STEP ? "for a step" : "for an iteration";
     default:

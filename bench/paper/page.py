@@ -71,6 +71,19 @@ class Page:
                 mine = n.us(plan.spec(m, c, "quota", which))
                 if us and mine and mine > SLOWER * us:
                     rows.append((f"{title_of(m, c)}, {LOADS[which]}", ms(mine), f"{ms(us)}, {name}", times(mine / us)))
+        for c in n.clusters:
+            for k in plan.ITERATIONS:
+                name, us = n.best("gpt-moe-s", c, "2", iterations=k)
+                mine = n.us(plan.spec("gpt-moe-s", c, "quota", "2", iterations=k))
+                if us and mine and mine > SLOWER * us:
+                    rows.append((f"{title_of('gpt-moe-s', c)}, {LOADS['2']}, {k} iterations a step", ms(mine), f"{ms(us)}, {name}",
+                                 times(mine / us)))
+        for b in plan.SEQUENCES:
+            known = {name: n.us(plan.spec("gpt-moe-s", "B", name, "2", more=plan.batch_sets(b))) for name in ("EP", "LAER", "quota")}
+            us = min((each, name) for name, each in known.items() if each and name != "quota") if known["EP"] else None
+            if us and known["quota"] and known["quota"] > SLOWER * us[0]:
+                rows.append((f"{title_of('gpt-moe-s', 'B')}, {LOADS['2']}, {b} sequences", ms(known["quota"]), f"{ms(us[0])}, {us[1]}",
+                             times(known["quota"] / us[0])))
         return rows
 
     def judged(self):

@@ -42,8 +42,8 @@ def how(page):
 
 def verdict(page):
     losses = page.losses()
-    page.section("Where it loses", "Simulated", f"All configurations of the tables below in which a rival is more than 1 % faster than quota: {len(losses)} of "
-                 f"{len(page.n.every()) * len(page.n.loads)}.")
+    page.section("Where it loses", "Simulated", f"All configurations of the tables below in which a rival is more than 1 % faster than quota: {len(losses)}, where "
+                 f"{len(page.n.every()) * len(page.n.loads)} have one iteration a step.")
     if losses:
         from page import table
         page.add(*table(["", "quota, ms", "best rival, ms", "times as long"], losses))

@@ -96,7 +96,7 @@ void hec_emit_movement(struct hec_emitter *e, struct hec_writer *out) {
         {"overlap", "slots", NULL},
         {"window", "reshard_every", "iterations"},
         {"gather_hidden_first", "gather_hidden", NULL},
-        {"reduce_hidden_first", "reduce_hidden", NULL},
+        {"reduce_hidden_first", "reduce_hidden", "import_discount"},
         {"row_compute", "row_send", "row_cross"},
         {"chunk_send", "chunk_near", "grad_send"},
         {"chunk_bytes", "window_bytes", NULL},

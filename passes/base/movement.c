@@ -131,7 +131,7 @@ const struct hec_movement_number hec_movement_numbers[HEC_MOVEMENT_NUMBERS] = {
     NUMBER(row_send, 0, HPL_PRICE_MAX),     NUMBER(row_cross, 0, HPL_PRICE_MAX),
     NUMBER(chunk_send, 0, HPL_PRICE_MAX),   NUMBER(chunk_near, 0, HPL_PRICE_MAX),
     NUMBER(grad_send, 0, HPL_PRICE_MAX),    NUMBER(chunk_bytes, 0, HPL_PRICE_MAX),
-    NUMBER(window_bytes, 0, HPL_PRICE_MAX),
+    NUMBER(window_bytes, 0, HPL_PRICE_MAX), NUMBER(import_discount, 0, 100),
 };
 
 int64_t *hec_movement_at(struct hpl_movement *movement, int number) {

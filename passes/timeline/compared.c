@@ -6,9 +6,12 @@
 
 enum hec_differs hec_differs_in(const struct hec_candidate *a, const struct hec_candidate *b) {
     const struct hpl_movement *m = &a->movement, *n = &b->movement;
-    const bool differ[HEC_DIFFERS] = {m->overlap != n->overlap, m->slots != n->slots,
+    const bool differ[HEC_DIFFERS] = {m->overlap != n->overlap,
+                                      m->slots != n->slots,
                                       m->rematerialize != n->rematerialize,
-                                      m->calibrate != n->calibrate, m->lifetime != n->lifetime};
+                                      m->calibrate != n->calibrate,
+                                      m->lifetime != n->lifetime,
+                                      m->import_discount != n->import_discount};
     enum hec_differs in = HEC_DIFFERS;
     int count = 0;
     for (int i = 0; i < HEC_DIFFERS; i++) {
@@ -40,6 +43,7 @@ static MlirAttribute candidate_attr(MlirContext c, const struct hec_candidate *o
         hec_attr_bool(c, "rematerialize", m->rematerialize),
         hec_attr_string(c, "calibrate", hec_calibrate_name(m->calibrate)),
         hec_attr_string(c, "lifetime", hec_lifetime_name(m->lifetime)),
+        hec_attr_int(c, "import_discount", m->import_discount),
         hec_attr_float(c, "us", of->us),
         hec_attr_int(c, "replica_bytes", of->replica_bytes),
         hec_attr_bool(c, "fits", of->fits),
@@ -102,6 +106,7 @@ static bool read_candidate(MlirAttribute from, struct hec_candidate *c) {
            read_bool(from, "rematerialize", &m->rematerialize) &&
            hec_calibrate_find(text_of(from, "calibrate"), &m->calibrate) &&
            hec_lifetime_find(text_of(from, "lifetime"), &m->lifetime) &&
+           read_int(from, "import_discount", &m->import_discount) &&
            read_int(from, "replica_bytes", &c->replica_bytes) && read_bool(from, "fits", &c->fits);
 }
 

@@ -5,7 +5,8 @@
 // The fastest of those that fit in memory wins, and of those within one part in a hundred the one that takes
 // least memory.
 //
-// All of that is done for replicas that live for an iteration and, where that is open, for a step.
+// All of that is done at the full price of chunks that enter a node and at a lower one, for replicas that live for an
+// iteration and, where that is open, for a step.
 //
 // A candidate is simulated on a copy of the module that the passes behind have gone over: the program that will
 // be built. One iteration stands for all (three for replicas of a step), HEC_SEARCH_LAYERS layers for more;
@@ -22,7 +23,7 @@
 #include "passes/timeline/timeline.h"
 #include "runtime/plan/reshard.h"
 
-enum { ANY_LIFETIME = -1, ROUNDS = 4, FIRST_TO_LAST = 3 };
+enum { ANY_LIFETIME = -1, ROUNDS = 4, FIRST_TO_LAST = 3, DISCOUNT = 50 };
 
 static const double alike = 0.01, surprise = 0.03;
 
@@ -188,7 +189,8 @@ static void simulate_one(void *context, int number) {
 
 static bool is_same(const struct hpl_movement *a, const struct hpl_movement *b) {
     return a->overlap == b->overlap && a->slots == b->slots && a->calibrate == b->calibrate &&
-           a->rematerialize == b->rematerialize && a->lifetime == b->lifetime;
+           a->rematerialize == b->rematerialize && a->lifetime == b->lifetime &&
+           a->import_discount == b->import_discount;
 }
 
 static bool is_known(const struct hec_search *s, const struct hpl_movement *choice) {
@@ -289,8 +291,9 @@ static int with_calibration(const struct hec_search *s, int chosen) {
             other->movement.overlap == c->movement.overlap &&
             other->movement.slots == c->movement.slots &&
             other->movement.rematerialize == c->movement.rematerialize &&
-            other->movement.lifetime == c->movement.lifetime && other->fits == c->fits &&
-            other->us <= (1 + surprise) * c->us)
+            other->movement.lifetime == c->movement.lifetime &&
+            other->movement.import_discount == c->movement.import_discount &&
+            other->fits == c->fits && other->us <= (1 + surprise) * c->us)
             return i;
     }
     return chosen;
@@ -392,14 +395,25 @@ static bool find_candidates(struct searching *g, struct hpl_movement c, int rema
     return consider(g, &c, 1, c.rematerialize);
 }
 
+// At the full price of imports, then at a lower one. False as above.
+static bool find_prices(struct searching *g, struct hpl_movement c, int rematerialize) {
+    struct hec_search *s = g->search;
+    if (!find_candidates(g, c, rematerialize)) return false;
+    if (!s->uses_overlap || s->count == 0) return true;
+    c = s->candidate[s->chosen].movement;
+    c.import_discount = DISCOUNT;
+    return find_candidates(g, c, rematerialize);
+}
+
 // With either lifetime, where that is open; then the best one with the other, for comparison. False as above.
 static bool find_lifetimes(struct searching *g, struct hpl_movement c, int rematerialize) {
     struct hec_search *s = g->search;
-    if (!find_candidates(g, c, rematerialize)) return false;
+    if (!find_prices(g, c, rematerialize)) return false;
     if (s->fixed_lifetime || s->count == 0) return true;
     c = s->candidate[s->chosen].movement;
     c.lifetime = HPL_LIFETIME_STEP;
-    if (!find_candidates(g, c, rematerialize)) return false;
+    c.import_discount = 0;
+    if (!find_prices(g, c, rematerialize)) return false;
     s->among = ANY_LIFETIME;
     choose(s);
     c = s->candidate[s->chosen].movement;

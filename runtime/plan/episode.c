@@ -67,6 +67,7 @@ static struct hpl_problem terms_of(const struct hpl_episode *e, const struct hpl
     // A chunk takes whole cache lines.
     const int64_t params = (s->param_bytes + 63) / 64 * 64 / serves;
     const int64_t grads = (s->grad_bytes + 63) / 64 * 64 / serves;
+    const int64_t worth = 100 - m->import_discount;
     const int64_t gather = other ? m->gather_hidden : m->gather_hidden_first;
     const int64_t reduce = other ? m->reduce_hidden : m->reduce_hidden_first;
     return (struct hpl_problem){
@@ -83,8 +84,8 @@ static struct hpl_problem terms_of(const struct hpl_episode *e, const struct hpl
                    .import_rows = 1,
                    .gather_hidden = (int32_t)hpl_min(gather, INT32_MAX),
                    .reduce_hidden = (int32_t)hpl_min(reduce, INT32_MAX),
-                   .gather_rows = hpl_paying_rows(params, 0, s->row_bytes),
-                   .reduce_rows = hpl_paying_rows(0, grads, s->row_bytes)},
+                   .gather_rows = hpl_paying_rows(params * worth / 100, 0, s->row_bytes),
+                   .reduce_rows = hpl_paying_rows(0, grads * worth / 100, s->row_bytes)},
         .costs = {.row_compute = m->row_compute,
                   .row_send = m->row_send,
                   .row_cross = m->row_cross,

@@ -15,7 +15,7 @@ CASES = [
                    "overlap": 1, "slots": 1, "window": 1, "reshard_every": 1, "even": True, "calibrate": "never", "policy": "hecate"}, 256),
     ("fssdp", {"overlap": 64, "gather_hidden": 0, "reduce_hidden": 0, "gather_hidden_first": 0, "reduce_hidden_first": 0,
                "row_cross": 10**7},
-     {"gather_hidden": 10**6, "reduce_hidden": 10**6, "gather_hidden_first": 10**6, "reduce_hidden_first": 10**6}, 256),
+     {"import_discount": 100, "gather_hidden": 10**6, "reduce_hidden": 10**6, "gather_hidden_first": 10**6, "reduce_hidden_first": 10**6}, 256),
     ("fastermoe", {}, {"row_compute": 10**9, "row_send": 10**9}, 256),
     ("fssdp", {"slots": 1, "rematerialize": True}, {"rematerialize": False}, 256),
     ("fssdp", {"lifetime": "step", "iterations": 2, "overlap": 64, "gather_hidden": 0, "reduce_hidden": 0,
