@@ -8,6 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cc=${CC:-cc}
 only=${2:-} # Just the mutants of this file.
+files=$(ls "$root"/files/*.c | grep -v interface.c) # Paths without blanks.
 tried=0 survived=0
 
 # mutant FILE TESTS SED-EXPRESSION: FILE lies in runtime/plan or has a path; TESTS are names in tests/plan, one of
@@ -29,12 +30,12 @@ mutant() {
     fi
     for test in $tests; do
         more=
-        for source in loads print run summary synthesize; do
+        for source in print run summary; do
             more="$more $root/tools/replay/$source.c"
         done
         [ "$test" = quality_test ] || more="$work/src/tests/plan/check.c"
-        "$cc" -std=gnu17 -O1 -w -I"$work/src" -I"$root" "$work/src/tests/plan/$test.c" \
-            "$work"/src/runtime/plan/*.c $more -lcmocka -lzstd -lm -o "$work/test" || {
+        "$cc" -std=gnu17 -D_GNU_SOURCE -O1 -w -I"$work/src" -I"$root" "$work/src/tests/plan/$test.c" \
+            "$work"/src/runtime/plan/*.c "$work"/src/runtime/plan/loads/*.c $files $more -lcmocka -lzstd -ljansson -lm -o "$work/test" || {
             echo "does not compile: $file: $change"
             survived=$((survived + 1))
             return
@@ -88,8 +89,13 @@ mutant draft.c policy_test 's/== 0) draft->entries_left\[node\]--;/== 0) {}/'
 mutant quota_pack.c quality_test 's/waste < best_waste ||/waste > best_waste ||/'
 mutant policy_fssdp.c quality_test 's/keep_rows(&q);//'
 mutant quota_imports.c quality_test 's/q->rest\[e\] = rows\[e\];/q->rest[e] = -(int64_t)rows[e];/'
-mutant quota_exchange.c quality_test 's/\*better = is_lower(level, x->level);/*better = false;/'
-mutant quota_exchange.c policy_test 's/if (present->holder\[k\] == device) return false;//'
+mutant live_flow.c live_flow_test 's/hpl_live_put(f, place, -f->share\[place\]);//'
+mutant live_flow.c live_flow_test 's/>= 0 ? f->speed\[d\] : 0/>= 0 ? 1 : 0/'
+mutant live_flow.c live_flow_test 's/if (f->share\[k\] == 0 || f->open/if (f->open/'
+mutant quota_mend.c families_test 's/if (f->all_left < before) return true;//'
+mutant quota_mend.c families_test 's/m.limit = STEPS_MORE/m.limit = 1000 * STEPS_MORE/'
+mutant quota_mend.c policy_test 's/ || (k < end \&\& present->holder\[k\] == d)//'
+mutant quota_mend.c policy_test 's/ || draft->entries_left\[n\] > 0) return true;/ || n >= 0) return true;/'
 mutant calibrate.c policy_test 's/result->taken = saved > 0/result->taken = true/'
 mutant reshard.c reshard_test 's/r->free\[device\]--;//'
 

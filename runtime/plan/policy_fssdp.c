@@ -28,9 +28,7 @@ static bool take_arrays(struct hpl_quota *q, struct hpl_work *work) {
     q->imports = HPL_TAKE(work, nodes, int32_t);
     q->entered = HPL_TAKE(work, nodes, int32_t);
     q->locked = HPL_TAKE(work, nodes, int32_t);
-    q->all_imports = HPL_TAKE(work, nodes, int32_t);
-    q->best_imports = HPL_TAKE(work, nodes, int32_t);
-    q->short_of = HPL_TAKE(work, nodes, int32_t);
+    q->without = HPL_TAKE(work, q->import_limit, int64_t);
     q->where.capacity = (int32_t)where;
     q->where.first = HPL_TAKE(work, experts + 1, int32_t);
     q->where.holder = HPL_TAKE(work, where, int32_t);
@@ -47,10 +45,10 @@ static bool take_arrays(struct hpl_quota *q, struct hpl_work *work) {
     int64_t slots = 0;
     for (int32_t d = 0; d < topology->devices; d++) slots += q->draft.slots_left[d];
     q->added = HPL_TAKE(work, slots, struct hpl_pair);
-    return q->node_rows && q->import && q->imports && q->entered && q->locked && q->all_imports &&
-           q->best_imports && q->short_of && q->where.first && q->where.holder && q->share &&
-           q->link_in && q->link_out && q->home_first && q->node_first && q->item && q->item_rows &&
-           q->rest && q->room && q->ids && q->added;
+    return q->node_rows && q->import && q->imports && q->entered && q->locked && q->without &&
+           q->where.first && q->where.holder && q->share && q->link_in && q->link_out &&
+           q->home_first && q->node_first && q->item && q->item_rows && q->rest && q->room &&
+           q->ids && q->added;
 }
 
 // Nodes as devices, each a node of its own.
@@ -152,58 +150,11 @@ static enum hpl_status choose_and_share(struct hpl_quota *q, struct hpl_work *wo
     return status;
 }
 
-// Lets every node that could not be packed take as many imports less as it had experts left over.
-static bool drop_imports(struct hpl_quota *q) {
-    bool dropped = false;
-    for (int32_t n = 0; n < q->nodes.nodes; n++) {
-        if (q->short_of[n] == 0 || q->imports[n] == 0) continue;
-        q->imports[n] = (int32_t)hpl_max(0, q->imports[n] - q->short_of[n]);
-        dropped = true;
-    }
-    return dropped;
-}
-
-// Packs with all imports, and while that fails with ever fewer; then stays with the number that
-// gave the least load. For when no number of imports keeps the level.
-static enum hpl_status pack_least(struct hpl_quota *q, struct hpl_work *work) {
-    int64_t best = INT64_MAX;
-    for (;;) {
-        bool packed = false;
-        const int64_t load = hpl_quota_pack_higher(q, &packed);
-        hpl_quota_undo(q, 0);
-        if (load < best) {
-            best = load;
-            for (int32_t n = 0; n < q->nodes.nodes; n++) q->best_imports[n] = q->imports[n];
-        }
-        if (packed || !drop_imports(q)) break;
-        const enum hpl_status status = share_nodes(q, work);
-        if (status != HPL_OK) return status;
-    }
-    for (int32_t n = 0; n < q->nodes.nodes; n++) q->imports[n] = q->best_imports[n];
-    const enum hpl_status status = share_nodes(q, work);
-    bool packed = false;
-    if (status == HPL_OK) hpl_quota_pack_higher(q, &packed);
-    return status;
-}
-
-// Steps 1 to 3. Usually some number of imports keeps the level, and dropping finds it quickly.
+// Steps 1 to 3.
 static enum hpl_status pack(struct hpl_quota *q, struct hpl_work *work) {
-    enum hpl_status status = choose_and_share(q, work);
-    const struct hpl_level wanted = q->level;
-    for (int32_t n = 0; n < q->nodes.nodes; n++) q->all_imports[n] = q->imports[n];
-    for (;;) {
-        if (status != HPL_OK) return status;
-        const bool raised =
-            (__int128)q->level.num * wanted.den > (__int128)wanted.num * q->level.den;
-        if (!raised && hpl_quota_pack(q)) return HPL_OK;
-        hpl_quota_undo(q, 0);
-        if (raised || !drop_imports(q)) break;
-        status = share_nodes(q, work);
-    }
-    for (int32_t n = 0; n < q->nodes.nodes; n++) q->imports[n] = q->all_imports[n];
-    q->strained = true;
-    status = share_nodes(q, work);
-    return status == HPL_OK ? pack_least(q, work) : status;
+    const enum hpl_status status = choose_and_share(q, work);
+    if (status == HPL_OK) q->strained = !hpl_quota_pack(q);
+    return status;
 }
 
 // Step 4.
@@ -266,11 +217,8 @@ enum hpl_status hpl_place_fssdp(const struct hpl_problem *problem, struct hpl_pl
         status = pack(&q, work);
     }
     if (status == HPL_OK) {
+        if (q.strained) status = hpl_quota_mend(&q, work);
         keep_rows(&q);
-        status = hpl_draft_finish(&q.draft, plan);
     }
-    if (status == HPL_OK && q.strained) {
-        status = hpl_quota_exchange(&q, plan, work);
-    }
-    return status;
+    return status == HPL_OK ? hpl_draft_finish(&q.draft, plan) : status;
 }

@@ -15,14 +15,12 @@ struct hpl_quota {
     struct hpl_draft draft;
     uint32_t *node_rows; // [nodes][experts] rows that start in a node
 
-    int32_t import_limit;  // Entries of a node, at most.
-    int32_t *import;       // [nodes][import_limit] most asked first
-    int32_t *imports;      // [nodes] how many of them are taken
-    int32_t *entered;      // [nodes] chunks that had entered before
-    int32_t *locked;       // [nodes] how many of those balance asks for; they stand in front
-    int32_t *all_imports;  // [nodes] how many there were before any was dropped
-    int32_t *best_imports; // [nodes] how many gave the least load
-    int32_t *short_of;     // [nodes] experts that packing left over
+    int32_t import_limit; // Entries of a node, at most.
+    int32_t *import;      // [nodes][import_limit] most asked first
+    int32_t *imports;     // [nodes] how many of them are taken
+    int32_t *entered;     // [nodes] chunks that had entered before
+    int32_t *locked;      // [nodes] how many of those balance asks for; they stand in front
+    int64_t *without;     // [import_limit] rows of imports that do not fit, while packing a node
 
     int64_t *link_in, *link_out; // [nodes] rows across
     int32_t *home_first;         // [nodes + 1] experts by their owners' nodes
@@ -33,7 +31,7 @@ struct hpl_quota {
     struct hpl_level level;
     bool raised; // The level is higher than the mean and the slack alone ask for.
 
-    bool strained; // No number of imports kept the level.
+    bool strained; // Packing left something out.
 
     int32_t *node_first; // [nodes + 1]
     int32_t *item;       // experts of a node; once it is packed, those with most rows first
@@ -59,22 +57,11 @@ bool hpl_quota_even_links(struct hpl_quota *q);
 // whose rows are too many for the nodes that have them get more nodes.
 void hpl_quota_spread_imports(struct hpl_quota *q);
 
-// Step 3: places every node's rows on its devices so that none exceeds the level of step 2, and
-// adds the replicas to the draft. False when some node's rows did not fit; `short_of` says how many
-// experts of each node had rows left over.
+// Step 3: places every node's rows on its devices so that none exceeds the level of step 2, and adds the replicas to
+// the draft. A node leaves out the imports that do not fit. False when some did not, or other rows.
 bool hpl_quota_pack(struct hpl_quota *q);
 
-// The same, exceeding the level in nodes where it cannot be kept, by as little as bisection finds.
-// Sets `packed` when it was kept everywhere. Returns the load of the fullest device, in thousandths
-// of a row at speed one.
-int64_t hpl_quota_pack_higher(struct hpl_quota *q, bool *packed);
-
-// Step 5: exchanges replicas while that lowers the level of `plan`, which is the draft's, and
-// writes the best one found there.
-enum hpl_status hpl_quota_exchange(struct hpl_quota *q, struct hpl_plan *plan,
-                                   struct hpl_work *work);
-
-// Takes packing's replicas back until `to` of them are left.
-void hpl_quota_undo(struct hpl_quota *q, int32_t to);
+// Step 5: replicas give way to others while that lowers the draft's level.
+enum hpl_status hpl_quota_mend(struct hpl_quota *q, struct hpl_work *work);
 
 #endif

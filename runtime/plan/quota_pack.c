@@ -3,8 +3,6 @@
 #include "runtime/plan/quota.h"
 #include "runtime/plan/tally.h"
 
-enum { LEVEL_ROUNDS = 14 };
-
 // The holder of the expert in the node that has most room; -1 when none has any.
 static int32_t roomiest(const struct hpl_quota *q, int32_t node, int32_t expert) {
     const struct hpl_topology *topology = q->problem->topology;
@@ -70,16 +68,17 @@ static int32_t fill_holders(struct hpl_quota *q, int32_t node) {
 
 // Step 3 for one node, whose experts are ordered: holders take their lightest experts first, so that the rest are
 // pieces of heavy ones. From these the lightest go first, whole, and the heaviest, which can be cut
-// anywhere, fill the remaining room. Returns the number of experts with rows left over, at most 1 with `briefly`.
-static int32_t pack_node(struct hpl_quota *q, int32_t node, struct hpl_level level, bool briefly) {
+// anywhere, fill the remaining room. Returns the number of experts with rows left over, and adds those
+// rows to `out`.
+static int32_t pack_node(struct hpl_quota *q, int32_t node, int64_t *out) {
     const struct hpl_topology *topology = q->problem->topology;
     for (int32_t d = topology->first[node]; d < topology->first[node + 1]; d++) {
-        q->room[d] = hpl_level_rows(level, topology->speed[d]);
+        q->room[d] = hpl_level_rows(q->level, topology->speed[d]);
     }
     const int32_t over = fill_holders(q, node);
     int32_t short_of = 0;
     hpl_order_desc(q->ids, over, q->rest);
-    for (int32_t i = over - 1; i >= 0 && !(briefly && short_of > 0); i--) {
+    for (int32_t i = over - 1; i >= 0; i--) {
         const int32_t e = q->ids[i];
         for (int32_t d; q->rest[e] > 0 && (d = place_for(q, node, e)) >= 0;) {
             hpl_draft_add(&q->draft, e, d);
@@ -87,55 +86,57 @@ static int32_t pack_node(struct hpl_quota *q, int32_t node, struct hpl_level lev
             put(q, e, d);
         }
         short_of += q->rest[e] > 0;
+        *out += q->rest[e];
     }
     return short_of;
 }
 
-void hpl_quota_undo(struct hpl_quota *q, int32_t to) {
+// Takes replicas back until `to` of them are left.
+static void undo(struct hpl_quota *q, int32_t to) {
     while (q->added_count > to) {
         const struct hpl_pair last = q->added[--q->added_count];
         hpl_draft_remove(&q->draft, last.expert, last.device);
     }
 }
 
+// Where the expert stands among the node's; it is one of them.
+static int32_t item_of(const struct hpl_quota *q, int32_t node, int32_t expert) {
+    int32_t i = q->node_first[node];
+    while (q->item[i] != expert) i++;
+    return i;
+}
+
+// Packs a node with all of its imports or, where fewer rows stay out so, without those that save least. True: all fit.
+static bool pack_imports(struct hpl_quota *q, int32_t node) {
+    const int32_t before = q->added_count, all = q->imports[node];
+    const int32_t *import = q->import + (int64_t)node * q->import_limit;
+    int64_t out = 0, without = 0;
+    int32_t short_of = pack_node(q, node, &out);
+    if (short_of == 0) return true;
+    while (short_of > 0 && q->imports[node] > 0 && without < out) {
+        for (; short_of > 0 && q->imports[node] > 0; short_of--) {
+            const int32_t last = --q->imports[node], i = item_of(q, node, import[last]);
+            q->without[last] = q->item_rows[i];
+            without += q->item_rows[i];
+            q->item_rows[i] = 0;
+        }
+        int64_t more = 0;
+        undo(q, before);
+        short_of = pack_node(q, node, &more);
+    }
+    if (short_of == 0 && without < out) return false;
+    undo(q, before);
+    for (; q->imports[node] < all; q->imports[node]++)
+        q->item_rows[item_of(q, node, import[q->imports[node]])] = q->without[q->imports[node]];
+    pack_node(q, node, &out);
+    return false;
+}
+
 bool hpl_quota_pack(struct hpl_quota *q) {
     bool packed = true;
     for (int32_t n = 0; n < q->nodes.nodes; n++) {
         order_items(q, n);
-        q->short_of[n] = pack_node(q, n, q->level, false);
-        packed = packed && q->short_of[n] == 0;
+        packed = pack_imports(q, n) && packed;
     }
     return packed;
-}
-
-// Packs a node at the least level at which it can be packed, by bisection up to 16 times the level.
-static struct hpl_level pack_node_higher(struct hpl_quota *q, int32_t node) {
-    const int32_t before = q->added_count;
-    struct hpl_level low = q->level, high = {16 * q->level.num, q->level.den};
-    for (int32_t i = 0; i < LEVEL_ROUNDS; i++) {
-        const struct hpl_level middle = {(low.num + high.num) / 2, low.den};
-        if (pack_node(q, node, middle, true) == 0)
-            high = middle;
-        else
-            low = middle;
-        hpl_quota_undo(q, before);
-    }
-    pack_node(q, node, high, false);
-    return high;
-}
-
-int64_t hpl_quota_pack_higher(struct hpl_quota *q, bool *packed) {
-    struct hpl_level worst = q->level;
-    *packed = true;
-    for (int32_t n = 0; n < q->nodes.nodes; n++) {
-        const int32_t before = q->added_count;
-        order_items(q, n);
-        q->short_of[n] = pack_node(q, n, q->level, false);
-        if (q->short_of[n] == 0) continue;
-        *packed = false;
-        hpl_quota_undo(q, before);
-        const struct hpl_level level = pack_node_higher(q, n);
-        if (level.num > worst.num) worst = level;
-    }
-    return (int64_t)((__int128)worst.num * 1000 / worst.den);
 }
