@@ -2,14 +2,15 @@
 //
 //   before   @forward: a loop over layers %i whose body reads @wq, @norm; then a head reads @head
 //   after    fssdp.all_gather(0) {params = ["wq", "norm"]}, in front of all
-//            fssdp.all_gather() {params = ["head"]}, in front of the loop
 //            the loop: fssdp.all_gather(%i) {ahead = -1}; fssdp.await_gather(%i), reads, fssdp.forget(%i)
+//            in the last layer but one: fssdp.all_gather(%i) {params = ["head"], ahead = layers - 2}
 //            fssdp.await_gather(), the head, fssdp.forget()
 //            The same in @backward, whose loops go down: {ahead = 1}.
 //
 // Why      A rank keeps its part alone. A unit comes together: all that the body of a loop over layers
-//          reads, or all that operations between two such loops read. A unit starts while the layer, or the loop,
-//          before it computes.
+//          reads, or all that operations between two such loops read. A unit starts while the layer before it
+//          computes, one behind a loop two layers before: it may be large. Operations that need nothing of a
+//          unit, as the gradient of the head, are computed before its await.
 // Needs    distribute-dense.
 // Leaves   Two layers of a loop's unit at most are here at a time: verify-dense proves it.
 // Reports  a module that it has been through before.
@@ -37,6 +38,7 @@ struct units {
     MlirOperation module;
     MlirOperation front; // The first operation of the function, before anything is built.
     HEC_VEC(struct unit *) all;
+    struct hec_map stored; // Slots that the function stashes to.
 };
 
 static bool is_loop(MlirOperation op) {
@@ -157,12 +159,16 @@ static MlirOperation start_of(const struct units *units, const struct unit *unit
     return is_taken(units, unit, start) ? first : start;
 }
 
+// The first operation of a loop's body that may use the layer.
+static MlirOperation begin_of(const struct unit *unit) {
+    const MlirOperation index = hec_defining(unit->layer);
+    return index.ptr ? mlirOperationGetNextInBlock(index) : mlirBlockGetFirstOperation(unit->block);
+}
+
 static void bring_layers(const struct units *units, const struct unit *unit) {
     const MlirOperation op = mlirBlockGetParentOperation(unit->block);
     const struct hec_for loop = hec_for_of(op);
-    const MlirOperation index = hec_defining(unit->layer);
-    const MlirOperation begin =
-        index.ptr ? mlirOperationGetNextInBlock(index) : mlirBlockGetFirstOperation(unit->block);
+    const MlirOperation begin = begin_of(unit);
     struct hec_builder b = hec_builder_before(start_of(units, unit, op));
     b.at = hec_loc_strip(b.at);
     build(b, unit, HEC_OP_all_gather, hec_build_index(&b, loop.down ? loop.count - 1 : 0), 0);
@@ -172,12 +178,72 @@ static void bring_layers(const struct units *units, const struct unit *unit) {
     build(behind(unit->last), unit, HEC_OP_forget, unit->layer, 0);
 }
 
+// Whether `op` reads a parameter that ranks have parts of.
+static bool reads_parts(const struct units *units, MlirOperation op) {
+    for (int i = 0; i < mlirOperationGetNumOperands(op); i++) {
+        const MlirOperation get = hec_defining(hec_operand(op, i));
+        if (get.ptr && hec_op_is(get, HEC_OP_get) &&
+            hec_dense_symbol(units->module, hec_any_param(get)).ptr)
+            return true;
+    }
+    return false;
+}
+
+// Computes operations that need nothing of the unit before its await, up to the next loop. Additions to gradients keep
+// their order.
+static void delay(const struct units *units, const struct unit *unit) {
+    struct hec_map behind = {0};
+    bool added = false;
+    for (MlirOperation op = unit->first, next; op.ptr && !hec_op_is(op, HEC_OP_FOR); op = next) {
+        next = mlirOperationGetNextInBlock(op);
+        const bool adds = hec_op_is(op, HEC_OP_accumulate);
+        bool stays = reads_parts(units, op) || (adds && added) ||
+                     !(adds || hec_may_rise(&units->stored, op) || hec_op_traits(op)->pure);
+        for (int i = 0; i < mlirOperationGetNumOperands(op) && !stays; i++)
+            stays = hec_map_get(&behind, hec_operand(op, i).ptr);
+        if (!stays) mlirOperationMoveBefore(op, unit->first);
+        for (int i = 0; i < mlirOperationGetNumResults(op) && stays; i++)
+            *hec_map_at(&behind, hec_result(op, i).ptr) = 1;
+        added = added || (stays && adds);
+    }
+    hec_map_free(&behind);
+}
+
+// The unit of the layers of `start` where this is a loop of three layers or more; NULL otherwise.
+static const struct unit *unit_around(const struct units *units, MlirOperation start) {
+    if (!is_loop(start) || hec_for_of(start).count < 3) return NULL;
+    for (int i = 0; i < units->all.count; i++) {
+        const struct unit *u = units->all.item[i];
+        if (mlirOperationEqual(mlirBlockGetParentOperation(u->block), start)) return u;
+    }
+    return NULL;
+}
+
+// A unit behind a loop starts in its last layer but one, where the index less `ahead` is 0.
+static void start(const struct units *units, const struct unit *unit) {
+    const MlirValue none = {0};
+    const MlirOperation at = start_of(units, unit, unit->first);
+    const struct unit *around = unit_around(units, at);
+    if (around) {
+        const struct hec_for loop = hec_for_of(at);
+        build(hec_builder_before(begin_of(around)), unit, HEC_OP_all_gather, around->layer,
+              loop.down ? 1 : loop.count - 2);
+    } else {
+        build(hec_builder_before(at), unit, HEC_OP_all_gather, none, 0);
+    }
+}
+
 static void bring(const struct units *units, const struct unit *unit) {
     const MlirValue none = {0};
-    const MlirOperation start = start_of(units, unit, unit->first);
-    build(hec_builder_before(start), unit, HEC_OP_all_gather, none, 0);
+    start(units, unit);
+    delay(units, unit);
     build(hec_builder_before(unit->first), unit, HEC_OP_await_gather, none, 0);
     build(behind(unit->last), unit, HEC_OP_forget, none, 0);
+}
+
+static int turn_of(const struct units *units, const struct unit *unit, bool of_loop) {
+    if (of_loop) return 2;
+    return unit_around(units, start_of(units, unit, unit->first)) ? 1 : 0;
 }
 
 static void run_func(MlirOperation module, const char *name) {
@@ -186,14 +252,18 @@ static void run_func(MlirOperation module, const char *name) {
     if (!hec_op_is(func, HEC_OP_FUNC)) return;
     units.front = mlirBlockGetFirstOperation(hec_func_body(func));
     collect(&units, func);
-    for (int layers = 0; layers < 2;
-         layers++) { // Units outside of loops, which the first layer waits for, come first.
+    hec_find_stored(func, &units.stored);
+    // Units outside of loops, which the first layer waits for, come first. In a loop's body the unit of its own layers
+    // is the last to be put in, and so stands first.
+    for (int turn = 0; turn < 3; turn++) {
         for (int i = 0; i < units.all.count; i++) {
             const struct unit *unit = units.all.item[i];
             const bool of_loop = !mlirBlockEqual(unit->block, hec_func_body(func));
-            if (of_loop == (layers > 0)) (of_loop ? bring_layers : bring)(&units, unit);
+            if (turn_of(&units, unit, of_loop) == turn)
+                (of_loop ? bring_layers : bring)(&units, unit);
         }
     }
+    hec_map_free(&units.stored);
     hec_arena_free(&units.arena);
 }
 

@@ -79,7 +79,8 @@ static bool check_member(MlirOperation op, MlirAttribute name) {
         return hec_ir_error(op, "there is no moe.param or moe.set @%.*s", (int)text.length,
                             text.data);
     const bool layered = !mlirValueIsNull(hec_layer_of(op));
-    if ((hec_any_layers(symbol) > 0) == layered) return true;
+    const bool ahead = hec_any_has_ahead(op) && hec_any_ahead(op) > 0; // Once in a loop.
+    if ((hec_any_layers(symbol) > 0) == layered || (layered && ahead)) return true;
     return hec_ir_error(op, "@%.*s has %s", (int)text.length, text.data,
                         layered ? "no layers" : "layers: an index is expected");
 }

@@ -136,16 +136,19 @@ static MlirOperation symbol_at(const struct writer *w, MlirAttribute params, int
 static void add_unit(struct writer *w, MlirOperation op) {
     const MlirAttribute params = params_of(op);
     const MlirValue at = hec_all_gather_layer(op);
-    const int64_t own = hec_any_layers(symbol_at(w, params, 0)),
-                  layers = w->most > 0 && w->most < own ? w->most : own;
+    const int64_t said = hec_any_layers(symbol_at(w, params, 0)), own = said ? said : 1,
+                  layers = w->most > 0 && w->most < own ? w->most : own,
+                  ahead = hec_any_has_ahead(op) ? hec_any_ahead(op) : 0;
     int64_t layer = layer_of(w, op);
+    // A unit behind a loop starts in its last step but one, also where the loop is made shorter.
+    if (said == 0 && w->most > 1 && ahead > w->most - 2) layer += ahead - (w->most - 2);
     if (at.ptr && (layer < 0 || layer >= layers)) {
-        if (hec_any_has_ahead(op) && hec_any_ahead(op)) return;
+        if (ahead) return;
         layer = layers - 1; // The first of a loop that goes down, which is made shorter.
     }
     HEC_PUSH(w->arena, &w->gathers, (struct gather){params.ptr, layer});
     struct hec_action *a = append(w, HEC_ACT_UNIT);
-    a->layer = at.ptr ? (int32_t)layer : -1;
+    a->layer = at.ptr && said ? (int32_t)layer : -1;
     a->unit = w->script->units++;
     for (intptr_t i = 0; i < mlirArrayAttrGetNumElements(params); i++)
         a->bytes += hec_dense_bytes(symbol_at(w, params, i));

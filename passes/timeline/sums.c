@@ -73,7 +73,7 @@ void hec_run_unit(struct run *r, int32_t device, const struct hec_action *a) {
     if (a->act == HEC_ACT_UNIT)
         hec_run_start(r, device, *transfer);
     else
-        hec_run_wait(r, device, *transfer, HEC_SPENT_DENSE);
+        hec_run_wait(r, device, *transfer, HEC_SPENT_UNITS);
 }
 
 void hec_run_sums(struct run *r, int32_t device) {
@@ -95,5 +95,5 @@ void hec_run_meet(struct run *r, int32_t device, const struct hec_action *a) {
                      ? sum_transfer(r, "norm", 8, 2)
                      : sum_transfer(r, "parts of parameters", (double)r->script->dense_bytes, 1);
     hec_run_start(r, device, *known);
-    hec_run_wait(r, device, *known, HEC_SPENT_DENSE);
+    hec_run_wait(r, device, *known, a->act == HEC_ACT_NORM ? HEC_SPENT_DENSE : HEC_SPENT_UNITS);
 }

@@ -10,8 +10,8 @@
 #include "passes/timeline/run.h"
 
 const char *const hec_spent_names[HEC_SPENT] = {
-    "computing",  "experts",   "planning",   "counts",     "rows",
-    "parameters", "gradients", "dense sums", "new owners",
+    "computing",  "experts",   "planning",         "counts",     "rows",
+    "parameters", "gradients", "dense parameters", "dense sums", "new owners",
 };
 
 // ---- devices that can go on

@@ -18,6 +18,7 @@ enum hec_spent {
     HEC_SPENT_ROWS,      // Waiting for rows and results.
     HEC_SPENT_CHUNKS,    // Waiting for parameters.
     HEC_SPENT_GRADIENTS, // Waiting for gradients of chunks.
+    HEC_SPENT_UNITS,     // Waiting for dense parameters, and for their parts behind a step.
     HEC_SPENT_DENSE,     // Waiting for the dense sums, and for the step's norm.
     HEC_SPENT_STATES,    // Waiting for new owners' chunks with their states.
     HEC_SPENT
