@@ -82,6 +82,8 @@ static void print_head(const struct report *r) {
         fprintf(r->out, "Chunks travel by %s, as %s's authors have it.\n",
                 hpl_collective_names[policy->collective], policy->name);
     hec_explain_programs(policy, r->out);
+    if (r->script.way < 1)
+        fputs("Gradients travel in bf16, sums are fp32 (parallel.gradients).\n", r->out);
     for (int i = 0; i < c->count; i++)
         fprintf(r->out, "%s@%s, %" PRId64 " layer%s of %d experts", i ? "; " : "\n", c->set[i].name,
                 c->set[i].layers, c->set[i].layers == 1 ? "" : "s", c->set[i].experts);

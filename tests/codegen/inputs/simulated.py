@@ -70,6 +70,7 @@ def transfers(numbers):
     taken, _, _ = simulate(*CLUSTER, *SLOW, *MOVED, f"parallel.gradients={numbers}")
     flags = [word for flag in (*CLUSTER, *MOVED, f"parallel.gradients={numbers}") for word in ("--set", flag)]
     text = subprocess.run([sys.argv[1], "-w", "--explain=comm", *flags, sys.argv[2]], capture_output=True, text=True, check=True).stdout
+    check(("Gradients travel in bf16, sums are fp32" in text) == (numbers == "bf16"), f"{numbers}: it does not say how they travel:\n{text}")
     found = re.findall(r"^  (\S.*?)  +[\d.]+ +([\d.]+) (B|[KMG]iB) ", text, re.M)
     return taken, {name: float(size) * UNITS[unit] for name, size, unit in found}
 
