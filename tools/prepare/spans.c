@@ -146,8 +146,26 @@ static bool search_begin(const struct search *search, size_t index, size_t *begi
     return true;
 }
 
+// Where message `index` begins, if the messages before it are the beginning of the whole, but not with the prompt: a
+// template may prompt for more than it writes of an answer. As much of the prompt counts as stands there.
+static bool follows(const struct search *search, size_t index, size_t *begin) {
+    struct jinja_rendered out = {0};
+    struct hrt_error ignored;
+    size_t before, content;
+    if (index == 0 || !is_begin(search, index, false, &before)) return false;
+    const bool done = chat_render(search->chat, search->conversation,
+                                  search->conversation->messages, index, true, &out, &ignored);
+    *begin = done ? common_begin(&out, search->whole) : 0;
+    jinja_rendered_free(&out);
+    if (*begin < before) return false;
+    if (shared(search, index, json_array_size(search->conversation->messages), BEGIN, &content) &&
+        content < *begin)
+        *begin = content;
+    return true;
+}
+
 static bool find_begin(const struct search *search, size_t index, size_t *begin) {
-    return (index > 0 && is_begin(search, index, true, begin)) ||
+    return (index > 0 && is_begin(search, index, true, begin)) || follows(search, index, begin) ||
            search_begin(search, index, begin);
 }
 

@@ -88,6 +88,11 @@ def forms(folder):
     marked = CHATML.replace("m['content']", "'' }}{% generation %}{{ m['content'] }}{% endgeneration %}{{ ''")
     equal(chat(folder, {"messages": turns[1:3]}, template=marked), pair.replace("a<|im_end|>]", "a]<|im_end|>")
           .replace("\nu", "\n[u]"))  # It marks every message.
+    drops = CHATML.replace("m['content']", "m['content'].split('</think>')[-1]").replace("assistant\\n' }}", "assistant\\n<think>' }}")
+    thought = [turns[1], {"role": "assistant", "content": "<think>t</think>a"}]
+    equal(chat(folder, {"messages": thought}, template=drops), pair)  # The prompt has more than the text.
+    sorts = "{% for k, v in {'b': 1, 'A': 2} | dictsort %}{{ (k * v) | safe }}{% endfor %}{{ none | select | list | length }}" + CHATML
+    equal(chat(folder, {"messages": turns[1:3]}, template=sorts), "AAb0" + pair)
     first = [{"role": "assistant", "content": "a"}, {"role": "user", "content": "u"}]
     equal(chat(folder, {"messages": first}), "<|im_start|>assistant\n[a<|im_end|>]<|im_start|>user\nu<|im_end|>")
     named_templates = [{"name": "tool_use", "template": "no"}, {"name": "default", "template": CHATML}]
@@ -120,6 +125,7 @@ def refusals(folder):
             ("{% for %}", "line 1: a name is wanted"),
             ("a\n{{ x | nope }}", "line 2: the filter 'nope' is not supported"),
             ("{{ 'a' is nope }}", "the test 'nope' with 0 arguments is not supported"),
+            ("{{ 'a' | safe + 'b' }}", "the filter 'safe' is not supported"),
             ("{{ 'a'.nope() }}", "the function or method 'nope' is not known"),
             ("a\n\n{% include 'x' %}", "line 3: the statement 'include' is not supported"),
             ("{% if a %}", "line 1: the block has no elif"),

@@ -152,6 +152,12 @@ static struct value calculate(struct run *run, const struct node *node, const st
     return (struct value){.kind = VALUE_REAL, .real = result};
 }
 
+static struct value repeat(struct run *run, struct text text, int64_t times) {
+    struct buffer out = {0};
+    for (; times > 0 && run_pay(run, 1); times--) buffer_add(run, &out, text.at, text.bytes);
+    return buffer_value(&out);
+}
+
 static struct value combine(struct run *run, const struct node *node) {
     const struct value a = run_evaluate(run, node->a), b = run_evaluate(run, node->b);
     run->line = node->line;
@@ -165,6 +171,8 @@ static struct value combine(struct run *run, const struct node *node) {
         return add_texts(run, a.text, b.text);
     if (text_is(node->text, "+") && a.kind == VALUE_LIST && b.kind == VALUE_LIST)
         return add_lists(run, a.list, b.list);
+    if (text_is(node->text, "*") && a.kind == VALUE_TEXT && b.kind == VALUE_INTEGER)
+        return repeat(run, a.text, b.integer);
     const struct value *missing = a.kind == VALUE_UNDEFINED   ? &a
                                   : b.kind == VALUE_UNDEFINED ? &b
                                                               : NULL;

@@ -164,10 +164,25 @@ static struct value absolute(struct run *run, const struct value *of, const stru
     return value_integer(llabs(of->integer));
 }
 
-static struct value safe(struct run *run, const struct value *of, const struct call *call) {
-    (void)run;
-    (void)call;
-    return *of;
+// Pairs of a mapping, by their keys; texts without regard to case.
+static struct value sort_map(struct run *run, const struct value *of, const struct call *call) {
+    if (!call_check(run, "dictsort", call, 0, 0, NULL)) return value_none();
+    const struct value pairs = to_items(run, of, call);
+    for (size_t i = 1; !run->failed && i < pairs.list->count; i++) {
+        for (size_t j = i; j > 0 && run_pay(run, 1); j--) {
+            struct value *at = &pairs.list->at[j];
+            struct value key[2] = {at[-1].list->at[0], at[0].list->at[0]};
+            for (int k = 0; k < 2; k++) {
+                if (key[k].kind == VALUE_TEXT)
+                    key[k] = run_method(run, &key[k], (struct text){"lower", 5}, call);
+            }
+            if (run->failed || value_compare(run, &key[0], &key[1]) <= 0) break;
+            const struct value later = at[-1];
+            at[-1] = at[0];
+            at[0] = later;
+        }
+    }
+    return pairs;
 }
 
 // map(attribute = NAME) or map(FILTER).
@@ -180,7 +195,7 @@ static struct value map(struct run *run, const struct value *of, const struct ca
     if (!attribute && (call->count == 0 || call->at[0].kind != VALUE_TEXT))
         return run_fail(run, "map wants attribute=NAME, or a filter");
     const struct call rest = {.at = call->at + 1, .count = call->count ? call->count - 1 : 0};
-    const struct list *all = value_iterate(run, of);
+    const struct list *all = value_is_true(of) ? value_iterate(run, of) : list.list;
     for (size_t i = 0; i < all->count && !run->failed; i++) {
         struct value item = attribute ? value_item(run, &all->at[i], attribute)
                                       : run_filter(run, call->at[0].text, &all->at[i], &rest);
@@ -203,7 +218,7 @@ static struct value choose(struct run *run, const struct value *of, const struct
     const bool tests = call->count > used;
     const struct call rest = {.at = call->at + used + 1,
                               .count = tests ? call->count - used - 1 : 0};
-    const struct list *all = value_iterate(run, of);
+    const struct list *all = value_is_true(of) ? value_iterate(run, of) : list.list;
     for (size_t i = 0; i < all->count && !run->failed; i++) {
         const struct value item =
             attribute ? value_item(run, &all->at[i], &call->at[0]) : all->at[i];
@@ -262,7 +277,7 @@ struct value run_filter(struct run *run, struct text name, const struct value *o
                    {"items", to_items},
                    {"indent", indent},
                    {"abs", absolute},
-                   {"safe", safe},
+                   {"dictsort", sort_map},
                    {"map", map},
                    {"select", select_all},
                    {"reject", reject},

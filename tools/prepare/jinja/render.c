@@ -138,6 +138,10 @@ static void run_leave(struct run *run, const struct node *node) {
     run->flow = node->kind == NODE_BREAK ? FLOW_BREAK : FLOW_CONTINUE;
 }
 
+static bool is_safe(const struct node *node) {
+    return node->kind == NODE_FILTER && text_is(node->text, "safe");
+}
+
 static void run_statement(struct run *run, const struct node *node) {
     struct value value;
     struct text text;
@@ -146,8 +150,8 @@ static void run_statement(struct run *run, const struct node *node) {
     case NODE_DATA:
         buffer_add(run, run->out, node->text.at, node->text.bytes);
         break;
-    case NODE_OUTPUT:
-        value = run_evaluate(run, node->a);
+    case NODE_OUTPUT: // Nothing is escaped, so `safe` changes nothing at the end; elsewhere it does.
+        value = run_evaluate(run, is_safe(node->a) ? node->a->a : node->a);
         text = run->failed ? (struct text){0} : value_print(run, &value);
         buffer_add(run, run->out, text.at, text.bytes);
         break;
