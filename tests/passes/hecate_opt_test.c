@@ -108,7 +108,7 @@ static int run(MlirContext context, MlirOperation module, struct options *option
         free(why);
         return 2;
     }
-    const struct hec_pipeline_hooks hooks = {after, options};
+    const struct hec_pipeline_hooks hooks = {.after = after, .user = options};
     const enum hec_pass_result result = hec_pipeline_run(pipeline, module, 0, -1, &hooks);
     if (options->times) hec_pipeline_print_times(pipeline, stderr);
     hec_pipeline_free(pipeline);
