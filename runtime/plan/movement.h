@@ -29,8 +29,8 @@ struct hpl_movement {
     // first layer, which has attention alone before it, and of the others.
     int64_t gather_hidden_first, gather_hidden;
     int64_t reduce_hidden_first, reduce_hidden;
-    // What enters a node beyond them must save as many bytes of rows as it takes, less so many percent: rows are waited for,
-    // chunks may travel behind those of other layers.
+    // A chunk that enters a node beyond them must save as many bytes of rows as it takes, less so many percent: rows are
+    // waited for, chunks may travel behind those of other layers.
     int64_t import_discount;
     // Prices of the planner, picoseconds: a row computed, a row sent to another rank, over the link
     // of a node; a chunk sent to another node (to another rank, if there is one node), inside a node,

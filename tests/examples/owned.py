@@ -23,7 +23,7 @@ def number(text):
 
 
 def ratio(model, target):
-    """What a rank holds over the ideal."""
+    """Bytes that a rank holds, over the ideal."""
     words = [word for setting in SETTINGS for word in ("--set", setting)]
     done = subprocess.run([os.environ["HECATEC"], "-w", "--explain=memory", f"--target={target}", *words, model], capture_output=True,
                           text=True, check=False)
