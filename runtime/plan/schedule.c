@@ -8,6 +8,7 @@
 
 #include "runtime/plan/rounds.h"
 #include "runtime/plan/senders.h"
+#include "runtime/plan/work.h"
 
 struct trees {
     const struct hpl_topology *topology;

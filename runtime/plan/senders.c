@@ -1,8 +1,9 @@
 // senders.c: dividing the sending of chunks among their holders, by flow.
 #include "runtime/plan/senders.h"
 
-// Demands are the transport's supplies: so many segments, to be sent by any of these holders. Each
-// demand has one group.
+#include "runtime/plan/live_flow.h"
+
+// Demands are supplies of a flow (live_flow.h): so many segments, to be sent by any of these holders.
 struct demands {
     int32_t count, links;
     int64_t *rows;         // [count] segments
@@ -69,42 +70,33 @@ static bool demand_chunk(struct demands *d, const struct hpl_topology *topology,
     return true;
 }
 
-// The transport's arrays around the demands.
-static bool form_transport(struct hpl_transport *t, const struct demands *d, int32_t devices,
-                           struct hpl_work *work) {
-    int32_t *identity = HPL_TAKE(work, d->count + 1, int32_t);
-    int32_t *group = HPL_TAKE(work, d->links, int32_t);
-    int32_t *first = HPL_TAKE(work, devices + 2, int32_t);
-    int32_t *on = HPL_TAKE(work, d->links, int32_t);
-    int64_t *none = HPL_TAKE(work, d->links + d->count, int64_t);
-    int64_t *share = HPL_TAKE(work, d->links, int64_t);
-    if (!identity || !group || !first || !on || !none || !share) return false;
-    for (int32_t i = 0; i <= d->count; i++) identity[i] = i;
-    for (int32_t i = 0; i < d->count; i++) {
-        for (int32_t k = d->first[i]; k < d->first[i + 1]; k++) group[k] = i;
+// A flow from demands to devices: the links of a device follow each other. Sets `place` to the place of each link.
+static bool form_flow(struct hpl_live *f, const struct demands *d, int32_t *place,
+                      struct hpl_work *work) {
+    int32_t *at = HPL_TAKE(work, f->devices, int32_t);
+    if (!at || !hpl_live_take(f, d->links, work)) return false;
+    hpl_zero_i32(f->first, f->devices + 1);
+    for (int32_t k = 0; k < d->links; k++) f->first[d->link_device[k] + 1]++;
+    for (int32_t i = 0; i < f->devices; i++) {
+        f->first[i + 1] += f->first[i];
+        at[i] = f->first[i];
     }
-    hpl_zero_i32(first, devices + 2);
-    for (int32_t k = 0; k < d->links; k++) first[d->link_device[k] + 2]++;
-    for (int32_t i = 0; i < devices; i++) first[i + 2] += first[i + 1];
-    for (int32_t k = 0; k < d->links; k++) on[first[d->link_device[k] + 1]++] = k;
-    hpl_zero_i64(none, d->links + d->count);
-    *t = (struct hpl_transport){
-        .experts = d->count,
-        .groups = d->count,
-        .devices = devices,
-        .expert_group = identity,
-        .group_expert = identity,
-        .group_holder = d->first,
-        .holder_group = group,
-        .holder_device = d->link_device,
-        .device_first = first,
-        .device_holder = on,
-        .group_near = none,
-        .holder_near = none,
-        .share = share,
-        .plain = true,
-    };
-    return hpl_transport_take(t, work);
+    for (int32_t i = 0; i < d->count; i++) {
+        for (int32_t k = d->first[i]; k < d->first[i + 1]; k++) {
+            place[k] = at[d->link_device[k]]++;
+            f->expert[place[k]] = i;
+            f->device[place[k]] = d->link_device[k];
+        }
+    }
+    return true;
+}
+
+// Begins with demands met by their first holders that have room.
+static void meet(struct hpl_live *f, const struct demands *d, const int32_t *place) {
+    for (int32_t i = 0; i < d->count; i++) {
+        for (int32_t k = d->first[i]; k < d->first[i + 1] && f->left[i] > 0; k++)
+            hpl_live_put(f, place[k], hpl_min(f->left[i], f->room[d->link_device[k]]));
+    }
 }
 
 static enum hpl_status divide(const struct hpl_topology *topology, const int32_t *owner,
@@ -112,27 +104,32 @@ static enum hpl_status divide(const struct hpl_topology *topology, const int32_t
                               struct hpl_senders *senders, struct hpl_level *level,
                               struct hpl_work *work) {
     struct demands d = {0};
-    struct hpl_transport t;
     int32_t *alike = HPL_TAKE(work, topology->devices, int32_t);
     if (!alike || !take_demands(&d, plan, work)) return HPL_NO_ROOM;
     d.first[0] = 0;
     for (int32_t e = 0; e < plan->experts; e++) {
         if (!demand_chunk(&d, topology, plan, e, owner[e], segments)) return HPL_BAD_ARGUMENT;
     }
-    if (!form_transport(&t, &d, topology->devices, work)) return HPL_NO_ROOM;
+    struct hpl_live f = {
+        .experts = d.count, .devices = topology->devices, .speed = alike, .rows = d.rows};
+    int32_t *place = HPL_TAKE(work, d.links, int32_t);
+    if (!place || !form_flow(&f, &d, place, work)) return HPL_NO_ROOM;
     int64_t sum = 0;
     for (int32_t i = 0; i < d.count; i++) sum += d.rows[i];
     for (int32_t i = 0; i < topology->devices; i++) alike[i] = 1;
-    *level = (struct hpl_level){sum, topology->devices};
-    hpl_transport_solve(&t, alike, d.rows, level);
-    hpl_work_count(work, t.steps);
+    hpl_live_begin(&f, (struct hpl_level){sum, topology->devices});
+    meet(&f, &d, place);
+    hpl_live_raise(&f);
+    hpl_work_count(work, f.steps);
+    *level = f.level;
 
     const int32_t holders = plan->first[plan->experts];
     hpl_zero_i64(senders->inside, holders);
     hpl_zero_i64(senders->across, holders);
     for (int32_t i = 0; i < d.count; i++) {
         int64_t *sends = d.across[i] ? senders->across : senders->inside;
-        for (int32_t k = d.first[i]; k < d.first[i + 1]; k++) sends[d.link_holder[k]] += t.share[k];
+        for (int32_t k = d.first[i]; k < d.first[i + 1]; k++)
+            sends[d.link_holder[k]] += f.share[place[k]];
     }
     return HPL_OK;
 }

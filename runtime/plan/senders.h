@@ -2,7 +2,7 @@
 #ifndef HECATE_RUNTIME_PLAN_SENDERS_H
 #define HECATE_RUNTIME_PLAN_SENDERS_H
 
-#include "runtime/plan/flow.h"
+#include "runtime/plan/types.h"
 
 // For each holder of the plan, in segments.
 struct hpl_senders {
