@@ -3,6 +3,7 @@ train 20 steps in which experts get new owners, and save. The bits are those of 
 
 Two ranks, with 1.2 times of theirs, go on from the checkpoint of step 10: losses agree to 1e-6 with those of four.
 A device with half of what is announced is refused before the first step.
+With dense = shard the same holds, and four ranks learn the same bits.
 
 Environment: as of cuda_ranks.py, which this is a part of.
 """
@@ -36,29 +37,30 @@ def model_of(name, examples, folder):
     return f"{folder}/frozen.moe"
 
 
-def compile_for(ranks, name, model, folder):
+def compile_for(ranks, name, dense, model, folder):
     """The program, and bytes of a device that it announces."""
     own = [word for word in SUBJECTS[name] if not word.startswith(("--set=cluster.", "--set=train.precision"))]
     dims = {word[2:].split("=")[0]: word.split("=")[1] for word in own if word.startswith("-D")}
     settings = [f"cluster.nodes={ranks // 2}", "cluster.devices=2", "parallel.microbatch=1", "train.precision=fp32",
-                f"train.tokens={4 * int(dims.get('T', 8))}", *OWNERS]
-    program = f"{folder}/{name}-{ranks}"
+                f"train.tokens={4 * int(dims.get('T', 8))}", f"parallel.dense={dense}", *OWNERS]
+    program = f"{folder}/{name}-{dense}-{ranks}"
     compile_for_devices(["-w", *own, *(f"--set={setting}" for setting in settings)], model, program)
     return program, announced(program, ranks)
 
 
-def check(name, examples, text, folder):
-    model = model_of(name, examples, folder)
-    four, room = compile_for(4, name, model, folder)
-    two, less = compile_for(2, name, model, folder)
-    limit, other = ({"SIMT_MEMORY": str(int(1.2 * bytes_) >> 10)} for bytes_ in (room, less))
+def check(name, dense, model, text, folder):
+    """Returns the file that four ranks save."""
+    four, room = compile_for(4, name, dense, model, folder)
+    two, less = compile_for(2, name, dense, model, folder)
+    limit, other = ({"SIMT_MEMORY": str(int(1.2 * bytes_) >> 10), "HECATE_RELEASED": "nan"} for bytes_ in (room, less))
     checkpoints = four + "-checkpoints"
     shutil.rmtree(checkpoints, ignore_errors=True)
     keep = ("--checkpoint", checkpoints, "--set", f"checkpoint.every={HALF}")
     expected = train(4, four, text, four + "-free", STEPS)
     train(4, four, text, four + "-limited", STEPS, *keep, **limit)
     with open(four + "-free.st", "rb") as free, open(four + "-limited.st", "rb") as limited:
-        if free.read() != limited.read():
+        saved = free.read()
+        if saved != limited.read():
             sys.exit(f"{name}: with 1.2 times the memory that is announced other parameters are saved")
     shutil.rmtree(f"{checkpoints}/step-{STEPS}")
     resumed = train(2, two, text, two, STEPS, f"--resume={checkpoints}", "--resume-changed", **other)
@@ -72,13 +74,16 @@ def check(name, examples, text, folder):
                           check=False, env={**os.environ, **QUIET, "SIMT_MEMORY": str(int(0.5 * room) >> 10)})
     if done.returncode != 1 or not re.search("not enough memory on GPU", done.stderr):
         sys.exit(f"{name}: half the memory: status {done.returncode}\n{done.stderr}")
-    print(f"{name}: 1.2 times {room / 1e6:.2f} MB on four ranks, of {less / 1e6:.2f} MB on two; losses differ by {worst:.1e}", flush=True)
+    print(f"{name}, {dense}: 1.2 times {room / 1e6:.2f} MB on four ranks, of {less / 1e6:.2f} MB on two; losses differ by {worst:.1e}", flush=True)
+    return saved
 
 
 def main(examples, text, folder):
     os.makedirs(folder, exist_ok=True)
     for name in SUBJECTS:
-        check(name, examples, text, folder)
+        model = model_of(name, examples, folder)
+        if check(name, "replicate", model, text, folder) != check(name, "shard", model, text, folder):
+            sys.exit(f"{name}: dense = shard learns something else")
 
 
 if __name__ == "__main__":
