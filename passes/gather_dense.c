@@ -11,12 +11,16 @@
 //          reads, or all that operations between two such loops read. A unit starts while the layer before it
 //          computes, one behind a loop two layers before: it may be large. Operations that need nothing of a
 //          unit, as the gradient of the head, are computed before its await.
-// Needs    distribute-dense.
-// Leaves   Two layers of a loop's unit at most are here at a time: verify-dense proves it.
+//          Where all operations read a parameter as rounded to bf16, its copy comes alone, which its owners round: half
+//          of the bytes.
+// Needs    distribute-dense, use-bf16.
+// Leaves   `copy_alone` on such parameters. Two layers of a loop's unit at most are here at a time: verify-dense
+//          proves it.
 // Reports  a module that it has been through before.
 #include <stdlib.h>
 
 #include "ir/accessors.h"
+#include "ir/values.h"
 #include "lang/base/arena.h"
 #include "lang/base/vec.h"
 #include "passes/base/movement.h"
@@ -267,6 +271,24 @@ static void run_func(MlirOperation module, const char *name) {
     hec_arena_free(&units.arena);
 }
 
+// Marks the parameters whose copies come alone. Experts' are cut with their chunk, in which others stand, too.
+static void mark_copies(MlirOperation module) {
+    const struct hec_ops gets = hec_ops_below(module);
+    HEC_EACH_OF (param, hec_ops_in(hec_module_body(module)), HEC_OP_param) {
+        bool rounded = false, plain = hec_param_has_set(param);
+        for (int i = 0; i < gets.count; i++) {
+            if (!hec_op_is(gets.op[i], HEC_OP_get) ||
+                !mlirStringRefEqual(hec_any_param(gets.op[i]), hec_any_sym_name(param)))
+                continue;
+            const bool copy = hec_type_is_rounded(mlirValueGetType(hec_get_value(gets.op[i])));
+            *(copy ? &rounded : &plain) = true;
+        }
+        if (rounded && !plain && hec_dense_symbol(module, hec_any_sym_name(param)).ptr)
+            hec_param_put_copy_alone(param, true);
+    }
+    free(gets.op);
+}
+
 static bool is_new(MlirOperation module) {
     bool new = true;
     HEC_EACH_OF (op, hec_ops_below(module), HEC_OP_all_gather) new = false;
@@ -276,6 +298,7 @@ static bool is_new(MlirOperation module) {
 static enum hec_pass_result run(MlirOperation module, const struct hec_pass_options *options) {
     (void)options;
     if (!is_new(module)) return HEC_PASS_REFUSED;
+    mark_copies(module);
     run_func(module, "forward");
     run_func(module, "backward");
     return HEC_PASS_DONE;

@@ -8,7 +8,8 @@
 //          2. a started gather's parameter was absent, is awaited and forgotten once; none is left at the end
 //          3. of two layers of a parameter that share a slot, layer modulo 2, one at most is here or on its way
 //          4. no gradient is added to behind its reduce_scatter, and each that was added to has one
-//          5. a gradient is added to when the sum of the one that was in its slot before is done: that of a bucket is
+//          5. no operation reads a parameter as it is of which the copy comes alone
+//          6. a gradient is added to when the sum of the one that was in its slot before is done: that of a bucket is
 //             when the next bucket's begins
 // Needs    Loops over layers with known counts.
 // Reports  The first operation that breaks a rule.
@@ -141,6 +142,10 @@ static void run_plain(struct run *r, MlirOperation op) {
         const struct symbol_state *symbol = shared(r, get, &layer);
         if (symbol && symbol->layer[layer].parameters != HERE)
             fault(r, op, symbol, layer, "reads a parameter before its await, or when forgotten");
+        else if (symbol && hec_op_is(symbol->op, HEC_OP_param) &&
+                 hec_param_copy_alone(symbol->op) &&
+                 !hec_type_is_rounded(mlirValueGetType(hec_get_value(get))))
+            fault(r, op, symbol, layer, "reads a parameter of which the copy comes alone");
     }
     if (!hec_op_is(op, HEC_OP_accumulate) || r->walk.stop) return;
     struct symbol_state *symbol = shared(r, op, &layer);

@@ -98,7 +98,8 @@ struct hrt_param {
     int64_t elements;      // Stored, per layer (per expert), with padding.
     int set;               // Index into sets, or -1.
     int64_t offset; // Set: inside the chunk. Else: of layer 0 (params/tensor.h has the others').
-    // The same of pointers [layers] to it, where ranks keep parts of it (HRT_DENSE_SHARD); 0: it has none.
+    // The same of pointers [layers] to it, where ranks keep parts of it (HRT_DENSE_SHARD); 0: it has none. Without
+    // `pointers`, its copy is gathered alone: elements lie in the same order in both.
     size_t pointers, grad_pointers, rounded_pointers;
 };
 

@@ -29,7 +29,7 @@ static void struct_params(struct hec_emitter *e, struct hec_writer *out, bool gr
     hec_open(out, "struct {");
     for (int i = 0; i < params.count; i++) {
         const MlirOperation op = params.op[i];
-        if (hec_in_set(op) || (grads && !hec_any_trainable(op))) continue;
+        if (hec_in_set(op) || (grads ? !hec_any_trainable(op) : hec_comes_as_copy(e, op))) continue;
         const bool panels = hec_is_panels(hec_any_layout(op));
         hec_line(out, "%s%s *%s%s;%s", qualifier, e->real, hec_member(e, op), extent(e, op),
                  grads ? ""

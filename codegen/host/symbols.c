@@ -39,6 +39,10 @@ bool hec_is_cut(struct hec_emitter *e, MlirOperation symbol) {
     return !hec_in_set(symbol) && (hec_any_trainable(symbol) || hec_any_frozen(symbol));
 }
 
+bool hec_comes_as_copy(struct hec_emitter *e, MlirOperation symbol) {
+    return hec_is_cut(e, symbol) && hec_op_is(symbol, HEC_OP_param) && hec_any_copy_alone(symbol);
+}
+
 bool hec_has_rounded(struct hec_emitter *e) {
     HEC_EACH (one, hec_symbols(e, HEC_OP_param))
         if (hec_is_rounded(e, one)) return true;

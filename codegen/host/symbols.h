@@ -15,6 +15,8 @@ MlirOperation hec_set_of(struct hec_emitter *e, MlirOperation param); // Null: n
 bool hec_is_rounded(struct hec_emitter *e, MlirOperation symbol);
 // Whether ranks keep parts of it (parallel.dense = shard): the runtime says where it comes when it is needed.
 bool hec_is_cut(struct hec_emitter *e, MlirOperation symbol);
+// Whether of such a parameter the copy in bf16 comes alone.
+bool hec_comes_as_copy(struct hec_emitter *e, MlirOperation symbol);
 bool hec_has_rounded(struct hec_emitter *e);                       // Whether any parameter has one.
 const char *hec_experts(struct hec_emitter *e, MlirOperation set); // The constant for its experts.
 // The slot in which `set` keeps its loads, and the set of such a slot; null: there is none.

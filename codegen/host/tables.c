@@ -77,7 +77,8 @@ static const char *pointers_text(struct hec_emitter *e, MlirOperation op) {
                                              {"chunks", "chunk_grads", "chunk_rounded"}};
     static const char *const members[3] = {"param", "grad", "rounded"};
     const bool set = hec_op_is(op, HEC_OP_set);
-    const bool has[3] = {true, set || hec_any_trainable(op), hec_is_rounded(e, op)};
+    const bool has[3] = {!hec_comes_as_copy(e, op), set || hec_any_trainable(op),
+                         hec_is_rounded(e, op)};
     const char *text = "";
     if (!hec_is_cut(e, op) && !(set && e->sends_rows)) return "";
     for (int i = 0; i < 3; i++) {

@@ -71,6 +71,13 @@ int64_t hec_dense_bytes(MlirOperation symbol) {
     return bytes;
 }
 
+int64_t hec_gathered_bytes(MlirOperation symbol) {
+    enum { COPY = 2 };
+    if (!hec_op_is(symbol, HEC_OP_param) || !hec_param_copy_alone(symbol))
+        return hec_dense_bytes(symbol);
+    return COPY * hec_type_elements(hec_any_type(symbol));
+}
+
 bool hec_moves_experts(MlirOperation module) {
     if (!hec_has_ranks(module)) return false;
     if (hec_setting_is(module, HEC_KEY_parallel_experts, "ep") ||

@@ -34,6 +34,9 @@ bool hec_masters_on_host(MlirOperation module);
 // Bytes of one layer of a dense parameter, or of all parameters of a set.
 int64_t hec_dense_bytes(MlirOperation symbol);
 
+// Bytes of it that are gathered (parallel.dense = shard): those of copies in bf16 where these come alone.
+int64_t hec_gathered_bytes(MlirOperation symbol);
+
 // Whether experts move: the module has some, is for several ranks, and parallel.experts is neither ep
 // nor replicate.
 bool hec_moves_experts(MlirOperation module);

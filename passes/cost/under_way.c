@@ -106,8 +106,9 @@ static int64_t slots_bytes(MlirOperation module) {
     HEC_EACH (op, hec_ops_in(hec_module_body(module))) {
         int64_t each = 0;
         if (hec_op_is(op, HEC_OP_param) && is_dense(module, op))
-            each = hec_param_elements(op) * (element * (hec_param_trainable(op) ? 2 : 1) +
-                                             (hec_param_rounded(op) ? COPY : 0));
+            each = hec_param_elements(op) *
+                   (element * (hec_param_trainable(op) + !hec_param_copy_alone(op)) +
+                    (hec_param_rounded(op) ? COPY : 0));
         if (hec_op_is(op, HEC_OP_set) && !hec_set_owned(op))
             each = hec_set_experts(op) * hec_set_chunk_elements(op) *
                    (2 * element + (is_rounded(module, op) ? COPY : 0));

@@ -100,6 +100,8 @@ static void see_uses(struct hec_homes *p, struct layout *layout) {
         }
     }
     layout->panels &= layout->seen && !layout->other;
+    // A copy that comes alone lies as the parameter does, element by element.
+    if (hec_param_copy_alone(layout->param) && layout->rows % 2) layout->panels = false;
 }
 
 static int64_t align_elements(const struct hec_homes *p) {

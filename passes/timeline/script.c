@@ -151,7 +151,7 @@ static void add_unit(struct writer *w, MlirOperation op) {
     a->layer = at.ptr && said ? (int32_t)layer : -1;
     a->unit = w->script->units++;
     for (intptr_t i = 0; i < mlirArrayAttrGetNumElements(params); i++)
-        a->bytes += hec_dense_bytes(symbol_at(w, params, i));
+        a->bytes += hec_gathered_bytes(symbol_at(w, params, i));
 }
 
 static void add_unit_await(struct writer *w, MlirOperation op) {

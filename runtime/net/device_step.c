@@ -22,6 +22,7 @@ cudaError_t hrt_net_device_step(struct hkc_lane *lane, const struct hrt_step *st
     case HRT_ADD_NARROW:
         hkc_add_bf16(lane, step->to, step->from, narrow);
         break;
+    case HRT_NARROW_PAIRS: // Devices have no panels.
     case HRT_SEND:
     case HRT_RECV:
     case HRT_SAME:

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/add/add.h"
+#include "kernels/types.h"
 
 void hrt_net_steps_clear(struct hrt_steps *steps) {
     steps->count = 0;
@@ -63,6 +64,9 @@ void hrt_net_step_run(const struct hrt_step *step) {
         break;
     case HRT_ADD_NARROW:
         hk_add_bf16(step->to, step->from, narrow);
+        break;
+    case HRT_NARROW_PAIRS:
+        hk_round_panels_bf16(step->to, step->from, narrow / HK_PANEL, HK_PANEL);
         break;
     case HRT_SEND:
     case HRT_RECV:

@@ -20,9 +20,10 @@ enum hrt_step_kind {
     HRT_COPY, // `from` to `to`.
     HRT_ADD,  // `from` added to `to`, element by element.
     // Between floats and numbers in bf16; `bytes` are those of the latter.
-    HRT_NARROW,     // `from`, floats, rounded to `to`.
-    HRT_WIDEN,      // `from`, in bf16, to `to`, floats.
-    HRT_ADD_NARROW, // The same, added.
+    HRT_NARROW,       // `from`, floats, rounded to `to`.
+    HRT_WIDEN,        // `from`, in bf16, to `to`, floats.
+    HRT_ADD_NARROW,   // The same, added.
+    HRT_NARROW_PAIRS, // As HRT_NARROW, of rows in panels, an even number of them (kernels/types.h).
     HRT_SAME, // Compares `to`, received from `peer`, with `from`; if they differ, the ranks disagree.
 };
 

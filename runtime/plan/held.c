@@ -1,10 +1,10 @@
 // Walks parameters, then sets.
 #include "runtime/plan/held.h"
 
-enum { COPY_BYTES = 2, PART = 128 };
+enum { COPY_BYTES = 2 };
 
 int64_t hpl_part(int64_t elements, int64_t ranks) {
-    return ((elements + ranks - 1) / ranks + PART - 1) / PART * PART;
+    return ((elements + ranks - 1) / ranks + HPL_PART - 1) / HPL_PART * HPL_PART;
 }
 
 static bool has(const struct hpl_held_param *param, enum hpl_buffer buffer) {

@@ -58,6 +58,9 @@ struct hpl_extent {
     int32_t of; // The set of it; -1: of none.
 };
 
+// Parts have whole multiples of so many elements.
+enum { HPL_PART = 128 };
+
 // Elements of each rank's part of a tensor that ranks share, at most. Rank r's part is [r p, (r + 1) p), as far as the
 // tensor reaches. Parts are aligned, and cut no two rows of a panel.
 int64_t hpl_part(int64_t elements, int64_t ranks);

@@ -67,7 +67,8 @@ static void list_tensors(struct hrt_train_dense *dense) {
         for (int64_t layer = 0; is_dense(program, param) && layer < param->layers; layer++)
             dense->tensor[dense->tensors++] = (struct hrt_train_dense_tensor){
                 .offset = param->offset + layer * hrt_params_kept(program, param),
-                .count = param->elements};
+                .count = param->elements,
+                .panels = param->layout == HRT_PANELS};
     }
     for (int i = 0; i < program->sets; i++) {
         const struct hrt_set *set = &program->set[i];

@@ -19,6 +19,7 @@ enum hrt_train_dense_slot {
 struct hrt_train_dense_tensor {
     int64_t offset, count;
     char *slot[HRT_DENSE_SLOTS];
+    bool panels;           // Its copy in bf16 has pairs of rows (kernels/types.h).
     bool expected, queued; // Some bucket has it; its sum has started.
 };
 
@@ -26,6 +27,7 @@ struct hrt_train_dense_tensor {
 struct hrt_train_dense_piece {
     const struct hrt_train_dense_tensor *tensor;
     int64_t low, high;
+    size_t element; // Bytes, in a message.
 };
 
 // The sum of some tensors, or the way of their parts to everybody. One after the other, as the lane takes them.

@@ -18,10 +18,19 @@ static int64_t begin_of(const struct hrt_train_dense *dense,
     return begin + low;
 }
 
+// Whether the copy of a tensor in bf16 is gathered alone.
+static bool is_copy(const struct hrt_train_dense_job *job,
+                    const struct hrt_train_dense_tensor *tensor) {
+    return !job->reduce && !job->room && tensor->slot[HRT_DENSE_COPIES] &&
+           !tensor->slot[HRT_DENSE_PARAMETERS];
+}
+
 // Where this rank has elements of a tensor from `at` on: as a part of its own, or of all.
 static char *place_of(const struct hrt_train_dense_job *job,
                       const struct hrt_train_dense_tensor *tensor, int64_t at, bool own) {
     const struct hrt_train_dense *dense = job->dense;
+    if (!own && is_copy(job, tensor))
+        return tensor->slot[HRT_DENSE_COPIES] + (size_t)at * sizeof(hk_bf16);
     const bool shard = dense->kind == HRT_DENSE_SHARD;
     char *buffer = (char *)job->buffer + (size_t)tensor->offset * dense->element;
     int64_t count;
@@ -40,34 +49,38 @@ static int most_pieces(int64_t ranks) {
     return most > HRT_DENSE_PIECES ? HRT_DENSE_PIECES : most < 4 ? 4 : (int)most;
 }
 
-// Takes the next pieces of the job; false: there are none.
+// Takes the next pieces of the job; false: there are none. Pieces cut no two rows of a panel.
 static bool take_pieces(struct hrt_train_dense *dense, struct hrt_train_dense_job *job) {
-    const int64_t room = (int64_t)(dense->stride / dense->element);
-    int64_t used = 0;
+    size_t left = dense->stride;
     dense->pieces = 0;
-    while (job->at < job->end && used < room && dense->pieces < most_pieces(dense->comm->size)) {
+    while (job->at < job->end && dense->pieces < most_pieces(dense->comm->size)) {
         const struct hrt_train_dense_tensor *tensor = &dense->tensor[job->queue[job->at]];
         const int64_t widest = hpl_part(tensor->count, dense->comm->size);
-        int64_t high = widest;
-        if (high - job->low > room - used) high = job->low + room - used;
-        dense->piece[dense->pieces++] = (struct hrt_train_dense_piece){tensor, job->low, high};
-        used += high - job->low;
+        const size_t element = is_copy(job, tensor) ? sizeof(hk_bf16) : dense->element;
+        const int64_t room = (int64_t)(left / element) / HPL_PART * HPL_PART;
+        const int64_t high = widest - job->low < room ? widest : job->low + room;
+        if (high == job->low) break;
+        dense->piece[dense->pieces++] =
+            (struct hrt_train_dense_piece){tensor, job->low, high, element};
+        left -= (size_t)(high - job->low) * element;
         job->low = high;
         if (high < widest) break;
         job->at++;
         job->low = 0;
     }
+    assert(dense->pieces > 0 || job->at == job->end);
     return dense->pieces > 0;
 }
 
 // Bytes of a rank's share of all pieces, as sums have them.
 static size_t share_bytes(const struct hrt_train_dense *dense, int rank) {
-    int64_t elements = 0, count;
+    size_t bytes = 0;
+    int64_t count;
     for (int i = 0; i < dense->pieces; i++) {
         begin_of(dense, &dense->piece[i], rank, &count);
-        elements += count;
+        bytes += (size_t)count * dense->piece[i].element;
     }
-    return (size_t)elements * dense->element;
+    return bytes;
 }
 
 // Bytes of so many of a sum in a message.
@@ -174,10 +187,14 @@ static int32_t list_pieces(struct hrt_train_dense_job *job, enum hrt_step_kind k
     for (int i = 0; i < dense->pieces; i++) {
         int64_t count;
         const int64_t at = begin_of(dense, &dense->piece[i], rank, &count);
-        const size_t bytes = (size_t)count * (converts(kind) ? sizeof(hk_bf16) : dense->element);
-        char *place = place_of(job, dense->piece[i].tensor, at, own);
+        const struct hrt_train_dense_tensor *tensor = dense->piece[i].tensor;
+        const size_t bytes =
+            (size_t)count * (converts(kind) ? sizeof(hk_bf16) : dense->piece[i].element);
+        char *place = place_of(job, tensor, at, own);
+        enum hrt_step_kind of = kind;
         if (bytes == 0) continue;
-        last = append(job, kind, back ? place : message, back ? message : place, bytes, last, -1);
+        if (own && is_copy(job, tensor)) of = tensor->panels ? HRT_NARROW_PAIRS : HRT_NARROW;
+        last = append(job, of, back ? place : message, back ? message : place, bytes, last, -1);
         message += bytes;
     }
     return last;

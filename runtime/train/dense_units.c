@@ -236,7 +236,7 @@ void hrt_train_dense_bring(struct hrt_train_dense *dense, int unit, int64_t laye
 static void round_tensor(const struct hrt_train_dense *dense, const struct hrt_param *param,
                          const float *from, hk_bf16 *to) {
     struct hrt_device *device = dense->device;
-    if (!param->rounded) return;
+    if (!param->rounded || !from) return;
     if (hrt_device_is_apart(device))
         device->backend->round(device, to, from, param->elements);
     else

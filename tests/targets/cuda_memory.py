@@ -1,6 +1,6 @@
 """cuda_memory.py MODEL TEXT FOLDER: programs of target cuda on two ranks take the device memory that `info` announces.
 
-They take it to 1 %, also with dense = shard.
+They take it to 1 %, also with dense = shard, in fp32 and bf16.
 Where experts get new owners, they take no more than that, and no less than 0.9 of it.
 A device with 1.05 of it is enough.
 Memory stands behind the experts that a rank owns, and behind no others. A program whose runtime forgets to take it for a
@@ -112,7 +112,9 @@ def main(model, text, folder):
         check_host(what, [setting], 0.8, least, most, model, text, folder)
     setting, _, most = OWNERS["change"]  # Two pages of every chunk are a looser bound.
     check_host("bf16", [setting, "train.precision=bf16"], 0.65, 0.85, most, model, text, folder, sizes=WIDE)
-    check("shard", ["parallel.placement.reshard=never", "parallel.dense=shard"], 0.99, 1.01, model, text, folder)
+    for precision in ("fp32", "bf16"):
+        check(f"shard-{precision}", ["parallel.placement.reshard=never", "parallel.dense=shard", f"train.precision={precision}"], 0.99, 1.01, model, text,
+              folder)
     told = announced(f"{folder}/change")
     for what, (change, to, report) in FAULTS.items():
         found, said = taken(plant(change, to, f"{folder}/change", folder), text, folder)
