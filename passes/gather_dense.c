@@ -4,7 +4,7 @@
 //   after    fssdp.all_gather(0) {params = ["wq", "norm"]}, in front of all
 //            the loop: fssdp.all_gather(%i) {ahead = -1}; fssdp.await_gather(%i), reads, fssdp.forget(%i)
 //            in the last layer but one: fssdp.all_gather(%i) {params = ["head"], ahead = layers - 2}
-//            fssdp.await_gather(), the head, fssdp.forget()
+//            fssdp.await_gather(), the head, fssdp.forget() {kept = true} where logits come in blocks
 //            The same in @backward, whose loops go down: {ahead = 1}.
 //
 // Why      A rank keeps its part alone. A unit comes together: all that the body of a loop over layers
@@ -34,6 +34,7 @@ struct unit {
     int64_t number;  // The layer, where it is a constant; else -1.
     int segment; // Outside of loops: 2 for each loop over layers before, and 1 where a loop reads.
     MlirOperation first, last;
+    bool kept; // It is read behind @forward, too, which keeps logits of one block alone.
     HEC_VEC(MlirStringRef) names;
 };
 
@@ -99,6 +100,7 @@ static void add_use(struct units *units, MlirBlock body, MlirOperation get, Mlir
     if (mlirOperationIsBeforeInBlock(at, unit->first)) unit->first = at;
     if (mlirOperationIsBeforeInBlock(unit->last, at)) unit->last = at;
     if (!has(unit, name)) HEC_PUSH(&units->arena, &unit->names, name);
+    unit->kept = unit->kept || hec_op_is(user, HEC_OP_linear_cross_entropy);
 }
 
 static void collect(struct units *units, MlirOperation func) {
@@ -113,8 +115,8 @@ static void collect(struct units *units, MlirOperation func) {
 
 // ---- building
 
-static void build(struct hec_builder b, const struct unit *unit, enum hec_op id, MlirValue layer,
-                  int64_t ahead) {
+static MlirOperation build(struct hec_builder b, const struct unit *unit, enum hec_op id,
+                           MlirValue layer, int64_t ahead) {
     MlirAttribute *name = malloc(sizeof *name * (size_t)unit->names.count);
     if (!name) abort();
     for (int i = 0; i < unit->names.count; i++)
@@ -124,8 +126,10 @@ static void build(struct hec_builder b, const struct unit *unit, enum hec_op id,
         hec_attr_int(b.context, "ahead", ahead)};
     b.at = hec_loc_strip(b.at);
     if (unit->number >= 0) layer = hec_build_index(&b, unit->number);
-    hec_build_op(&b, id, layer.ptr ? 1 : 0, &layer, 0, NULL, ahead ? 2 : 1, attribute);
+    const MlirOperation built =
+        hec_build_op(&b, id, layer.ptr ? 1 : 0, &layer, 0, NULL, ahead ? 2 : 1, attribute);
     free(name);
+    return built;
 }
 
 static struct hec_builder behind(MlirOperation op) {
@@ -242,7 +246,8 @@ static void bring(const struct units *units, const struct unit *unit) {
     start(units, unit);
     delay(units, unit);
     build(hec_builder_before(unit->first), unit, HEC_OP_await_gather, none, 0);
-    build(behind(unit->last), unit, HEC_OP_forget, none, 0);
+    const MlirOperation forget = build(behind(unit->last), unit, HEC_OP_forget, none, 0);
+    if (unit->kept) hec_forget_put_kept(forget, true);
 }
 
 static int turn_of(const struct units *units, const struct unit *unit, bool of_loop) {

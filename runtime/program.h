@@ -55,6 +55,7 @@ struct hrt_set {
     size_t chunks, chunk_grads; // Bytes into the model: tables of pointers, [layers][experts], of
                                 // the chunks that this rank holds, by number, and their gradients.
     size_t chunk_rounded;       // The same table of their rounded copies. 0: GEMMs read none.
+    size_t slot[2][2];          // As of a parameter: of a layer's chunks, one behind the other.
     // For programs that move experts (struct hrt_program, movement); else NULL.
     const int32_t *owner;     // [layers][experts] first owners. NULL: hpl_even_owner's.
     const uint32_t *forecast; // [layers][world][experts] rows that each rank is expected to route
@@ -101,6 +102,9 @@ struct hrt_param {
     // The same of pointers [layers] to it, where ranks keep parts of it (HRT_DENSE_SHARD); 0: it has none. Without
     // `pointers`, its copy is gathered alone: elements lie in the same order in both.
     size_t pointers, grad_pointers, rounded_pointers;
+    // Bytes into memory of units where layers come, even and odd ones: parameters, with their copies behind them, and
+    // gradients.
+    size_t slot[2][2];
 };
 
 // The choice of one layer's router, [batch, positions, topk] each; NULL, as bind leaves them: none.
@@ -195,6 +199,7 @@ struct hrt_program {
     bool gradients_bf16; // They travel in bf16 (parallel.gradients); sums are floats.
     int units;
     const struct hrt_bucket *unit; // Parameters that come together, of one layer each time.
+    size_t unit_bytes;             // Memory that they come to, and their gradients.
     size_t dense_offset; // Bytes into the model: the struct hrt_train_dense * that it calls.
     const struct hrt_comm_backend *backend; // Joins the ranks; NULL: hrt_net_comm_self.
 

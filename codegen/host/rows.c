@@ -102,5 +102,5 @@ void hec_emit_dense_await(struct hec_emitter *e, MlirOperation op) {
 }
 
 void hec_emit_dense_release(struct hec_emitter *e, MlirOperation op) {
-    hec_statement(e, "hrt_train_dense_release(%s);", unit_text(e, op));
+    if (!hec_forget_kept(op)) hec_statement(e, "hrt_train_dense_release(%s);", unit_text(e, op));
 }

@@ -71,6 +71,16 @@ static const char *sending_text(struct hec_emitter *e, MlirOperation set) {
     return HEC_TEXT(e, ", %s, .wave_rows = %" PRId64, rows_text(e, set), hec_any_wave_rows(set));
 }
 
+// "{0, 512}, {1024, 1536}": where its layers come, and their gradients.
+static const char *places_text(struct hec_emitter *e, MlirOperation op) {
+    const MlirAttribute all = mlirOperationGetAttributeByName(op, HEC_STR("unit_places"));
+    int64_t at[4] = {0};
+    for (intptr_t i = 0; !mlirAttributeIsNull(all) && i < mlirArrayAttrGetNumElements(all); i++)
+        at[i & 3] = mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(all, i));
+    return HEC_TEXT(e, "{%" PRId64 ", %" PRId64 "}, {%" PRId64 ", %" PRId64 "}", at[0], at[1],
+                    at[2], at[3]);
+}
+
 // Where the model has the pointers of a parameter or set that the runtime places.
 static const char *pointers_text(struct hec_emitter *e, MlirOperation op) {
     static const char *const fields[2][3] = {{"pointers", "grad_pointers", "rounded_pointers"},
@@ -81,6 +91,7 @@ static const char *pointers_text(struct hec_emitter *e, MlirOperation op) {
                          hec_is_rounded(e, op)};
     const char *text = "";
     if (!hec_is_cut(e, op) && !(set && e->sends_rows)) return "";
+    if (hec_is_cut(e, op)) text = HEC_TEXT(e, ", .slot = {%s}", places_text(e, op));
     for (int i = 0; i < 3; i++) {
         if (!has[i]) continue;
         text = HEC_TEXT(e, "%s, .%s = offsetof(struct %s, %s.%s)", text, fields[set][i], e->name,
@@ -380,7 +391,9 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out,
                  shard    ? "SHARD"
                  : states ? "STATES"
                           : "REPLICATE");
-        if (shard) hec_line(out, ".units = %d, .unit = units,", size->units);
+        if (shard)
+            hec_line(out, ".units = %d, .unit = units, .unit_bytes = %" PRId64 ",", size->units,
+                     hec_module_unit_bytes(m));
         if (hec_setting_is(m, HEC_KEY_parallel_gradients, "bf16"))
             hec_line(out, ".gradients_bf16 = true,");
         hec_line(out, ".world = %" PRId64 ", .owned = %s,", e->world,

@@ -10,7 +10,7 @@
 #include "passes/cost/held.h"
 #include "runtime/plan/held.h"
 
-enum { MIB = 1 << 20, COPY = 2 };
+enum { MIB = 1 << 20 };
 
 static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
@@ -74,14 +74,6 @@ static bool is_dense(MlirOperation module, MlirOperation param) {
            (hec_param_trainable(param) || (hec_shards_dense(module) && hec_param_frozen(param)));
 }
 
-// Whether GEMMs read copies of parameters of a set.
-static bool is_rounded(MlirOperation module, MlirOperation set) {
-    HEC_EACH_OF (op, hec_ops_in(hec_module_body(module)), HEC_OP_param)
-        if (hec_param_rounded(op) && mlirStringRefEqual(hec_any_set(op), hec_set_sym_name(set)))
-            return true;
-    return false;
-}
-
 // Parts of all ranks, and places for those received, in rounds.
 static int64_t sums_bytes(MlirOperation module) {
     enum { ROUND = 4 * MIB, LINE = 64 };
@@ -97,24 +89,6 @@ static int64_t sums_bytes(MlirOperation module) {
     const int64_t all = elements * hec_held_element_bytes(module), round = ROUND / ranks;
     const int64_t stride = ((all < round ? all : round) + LINE) / LINE * LINE;
     return stride * (ranks + ranks + ranks / 2 + 1);
-}
-
-// Slots of whole parameters, gradients and copies: of two layers, or of the only one.
-static int64_t slots_bytes(MlirOperation module) {
-    const int64_t element = hec_held_element_bytes(module);
-    int64_t bytes = 0;
-    HEC_EACH (op, hec_ops_in(hec_module_body(module))) {
-        int64_t each = 0;
-        if (hec_op_is(op, HEC_OP_param) && is_dense(module, op))
-            each = hec_param_elements(op) *
-                   (element * (hec_param_trainable(op) + !hec_param_copy_alone(op)) +
-                    (hec_param_rounded(op) ? COPY : 0));
-        if (hec_op_is(op, HEC_OP_set) && !hec_set_owned(op))
-            each = hec_set_experts(op) * hec_set_chunk_elements(op) *
-                   (2 * element + (is_rounded(module, op) ? COPY : 0));
-        if (each) bytes += (layers_of(op) > 1 ? 2 : 1) * each;
-    }
-    return bytes;
 }
 
 // ---- all of it
@@ -134,7 +108,7 @@ struct hec_under_way hec_under_way_of(MlirOperation module) {
     const int64_t ranks = hec_module_world(module);
     u.rows = rows_bytes(module, &wave);
     u.sums = sums_bytes(module);
-    if (hec_shards_dense(module)) u.units = slots_bytes(module);
+    if (hec_shards_dense(module)) u.units = hec_module_unit_bytes(module);
     u.messages = apart && ranks > 1 ? messages_bytes(ranks) : 0;
     // Rows come and go through copies of a wave.
     u.program = apart ? 0

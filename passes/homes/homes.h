@@ -102,4 +102,10 @@ void hec_homes_slot_lives(struct hec_homes *homes);
 // weights. Reports weights of experts that no kernel reads as they lie.
 void hec_homes_parameters(struct hec_homes *homes);
 
+// ---- units.c
+
+// With parallel.dense = shard: sets unit_places of everything that comes in units, and hecate.unit_bytes. The module
+// has its layouts.
+void hec_homes_units(MlirOperation module);
+
 #endif

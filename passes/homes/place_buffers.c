@@ -14,7 +14,8 @@
 //          and functions, `adds` where a result is added to a gradient; offset, stride and rows of
 //          every slot; layout, matrix, elements and offset of every parameter, `rounded` where
 //          GEMMs read a copy in bf16; layout of every call with weights; offset and chunk_elements of every set;
-//          hecate.arena_bytes and hecate.param_elements of the module. moe.copy where a value is
+//          hecate.arena_bytes and hecate.param_elements of the module; unit_places of what ranks
+//          have parts of, and hecate.unit_bytes. moe.copy where a value is
 //          wanted in two places. prove-homes holds.
 // Reports  a layer that is neither constant nor the loop's; weights of experts' GEMMs that something else
 //          reads, too; faults that the proof finds.
@@ -123,6 +124,7 @@ static enum hec_pass_result place(struct hec_homes *p) {
     hec_homes_offsets(p);
     hec_homes_parameters(p);
     if (!p->sound) return HEC_PASS_REFUSED;
+    hec_homes_units(p->module);
     write_attributes(p);
     return hec_homes_prove(p->module) ? HEC_PASS_DONE : HEC_PASS_BROKEN;
 }

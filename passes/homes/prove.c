@@ -484,7 +484,7 @@ static bool prove(MlirOperation module, int64_t waves) {
 
 // All waves but the last one run alike: a proof for one and for two holds for any number.
 bool hec_homes_prove(MlirOperation module) {
-    return hec_prove_params(module) && prove(module, 1) &&
+    return hec_prove_params(module) && hec_prove_units(module) && prove(module, 1) &&
            (!hec_module_has_world(module) || prove(module, 2));
 }
 

@@ -9,4 +9,8 @@
 // faults. The same module gives the same answer. Without hecate.arena_bytes the arena has no end.
 bool hec_homes_prove(MlirOperation module);
 
+// Whether units of dense parameters, and their gradients, have places of their own while they are in use
+// (homes/units.c). Reports the first that has not. Modules without hecate.unit_bytes pass.
+bool hec_prove_units(MlirOperation module);
+
 #endif

@@ -61,6 +61,12 @@ struct hpl_extent {
 // Parts have whole multiples of so many elements.
 enum { HPL_PART = 128 };
 
+// Places of whole units of dense parameters (dense = shard) are aligned to so many bytes.
+enum { HPL_SLOT_ALIGN = 256 };
+static inline int64_t hpl_slot_bytes(int64_t bytes) {
+    return (bytes + HPL_SLOT_ALIGN - 1) / HPL_SLOT_ALIGN * HPL_SLOT_ALIGN;
+}
+
 // Elements of each rank's part of a tensor that ranks share, at most. Rank r's part is [r p, (r + 1) p), as far as the
 // tensor reaches. Parts are aligned, and cut no two rows of a panel.
 int64_t hpl_part(int64_t elements, int64_t ranks);

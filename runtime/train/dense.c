@@ -51,7 +51,7 @@ static size_t stride_of(const struct hrt_program *program) {
 
 size_t hrt_train_dense_bytes(const struct hrt_program *program) {
     if (!program->world) return 0;
-    return (size_t)hrt_train_dense_units_bytes(program) +
+    return program->unit_bytes +
            stride_of(program) *
                ((size_t)program->world + hrt_train_dense_received(program->world)) +
            (size_t)hrt_train_dense_room(program->world) * sizeof(struct hrt_step) +

@@ -96,8 +96,6 @@ struct hrt_mark hrt_train_dense_submit(struct hrt_train_dense *dense,
 // environment asks for something else than it can.
 bool hrt_train_dense_units_create(struct hrt_train_dense *dense, struct hrt_state *state,
                                   struct hrt_error *error);
-// Bytes of the slots.
-int64_t hrt_train_dense_units_bytes(const struct hrt_program *program);
 void hrt_train_dense_units_destroy(struct hrt_train_dense *dense);
 
 // Waits for the sum that is under way, and clears its slots.

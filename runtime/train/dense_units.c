@@ -1,9 +1,10 @@
 // dense = shard: units of parameters come and go, and their gradients are summed in every iteration.
 //
 // A rank keeps its parts alone. Each parameter has slots, where all of it comes: two where it has layers, which these
-// take in turn. Pass verify-dense has proven that two are enough. A layer always has the same slot, so emitted
-// code finds it at a fixed place. Gradients have slots of their own. Their sum over the ranks, in the order of
-// ranks, is added to this rank's part, and the slot is cleared.
+// take in turn. Pass verify-dense has proven that two are enough, and place-buffers has given the same memory to those
+// that are never in use at once. A layer always has the same slot, so emitted code finds it at a fixed place.
+// Gradients have slots of their own. Their sum over the ranks, in the order of ranks, is added to this rank's part,
+// and the slot is cleared.
 //
 // With HECATE_RELEASED=nan a slot that is forgotten is filled with NaN, so that a read before its unit has come, or
 // behind its release, shows in the losses.
@@ -14,6 +15,7 @@
 #include "runtime/params/rounded.h"
 #include "runtime/params/state.h"
 #include "runtime/params/tensor.h"
+#include "runtime/plan/held.h"
 #include "runtime/train/dense_jobs.h"
 
 // One layer of a unit, or of a bucket.
@@ -86,23 +88,12 @@ struct shared {
     int64_t elements, tensors; // A layer has so many elements, in tensors of equal size.
     int64_t first;             // Number of the first tensor.
     size_t pointers[HRT_DENSE_SLOTS];
+    const size_t (*slot)[2];
 };
-
-enum { MOST_SLOTS = 2, ALIGNED = 256 };
-
-static int64_t slots_of(const struct shared *shared) {
-    return shared->layers < MOST_SLOTS ? shared->layers : MOST_SLOTS;
-}
 
 static size_t element_of(const struct hrt_program *program, int kind) {
     return kind == HRT_DENSE_COPIES ? sizeof(hk_bf16)
                                     : (size_t)hrt_params_element_bytes(program->precision);
-}
-
-// Bytes of a slot.
-static size_t bytes_of(const struct hrt_program *program, const struct shared *shared, int kind) {
-    const size_t bytes = (size_t)shared->elements * element_of(program, kind);
-    return shared->pointers[kind] ? (bytes + ALIGNED - 1) / ALIGNED * ALIGNED : 0;
 }
 
 // Number `index` of parameters, and then of sets. False: it has no slots.
@@ -113,7 +104,8 @@ static bool shared_at(const struct hrt_program *program, int index, struct share
         *shared = (struct shared){.elements = set->experts * set->chunk_elements,
                                   .layers = set->layers,
                                   .tensors = set->experts,
-                                  .pointers = {set->chunks, set->chunk_grads, set->chunk_rounded}};
+                                  .pointers = {set->chunks, set->chunk_grads, set->chunk_rounded},
+                                  .slot = set->slot};
         return !program->owned;
     }
     const struct hrt_param *param = &program->param[index];
@@ -121,24 +113,25 @@ static bool shared_at(const struct hrt_program *program, int index, struct share
         .elements = param->elements,
         .layers = param->layers,
         .tensors = 1,
-        .pointers = {param->pointers, param->grad_pointers, param->rounded_pointers}};
+        .pointers = {param->pointers, param->grad_pointers, param->rounded_pointers},
+        .slot = param->slot};
     return param->set < 0 && hrt_params_is_cut(program, param, HRT_PARAMETERS);
 }
 
-// Gives the tensors of `shared` slots from `slots` on and tells the model. Returns the end of the slots.
-static char *place(const struct hrt_train_dense *dense, const struct shared *shared, int kind,
-                   char *slots) {
+// Gives the tensors of `shared` slots, and tells the model.
+static void place(const struct hrt_train_dense *dense, const struct shared *shared, int kind) {
     char **pointer = (char **)((char *)dense->units->state->model + shared->pointers[kind]);
-    const size_t bytes = bytes_of(dense->program, shared, kind);
-    const size_t each =
-        (size_t)(shared->elements / shared->tensors) * element_of(dense->program, kind);
-    if (!bytes) return slots;
+    const size_t element = element_of(dense->program, kind);
+    const size_t each = (size_t)(shared->elements / shared->tensors) * element;
+    const bool behind = kind == HRT_DENSE_COPIES && shared->pointers[HRT_DENSE_PARAMETERS];
+    const int64_t before = behind ? shared->elements * (int64_t)dense->element : 0;
+    if (!shared->pointers[kind]) return;
     for (int64_t i = 0; i < shared->layers * shared->tensors; i++) {
-        char *layer = slots + (size_t)(i / shared->tensors % MOST_SLOTS) * bytes;
-        pointer[i] = layer + (size_t)(i % shared->tensors) * each;
+        const size_t slot = shared->slot[kind == HRT_DENSE_GRADIENTS][i / shared->tensors % 2];
+        pointer[i] = dense->units->slots + slot + hpl_slot_bytes(before) +
+                     (size_t)(i % shared->tensors) * each;
         dense->tensor[shared->first + i].slot[kind] = pointer[i];
     }
-    return slots + (size_t)slots_of(shared) * bytes;
 }
 
 static void spoil(const struct hrt_train_dense *dense, int64_t index) {
@@ -152,25 +145,13 @@ static void spoil(const struct hrt_train_dense *dense, int64_t index) {
 
 static void place_all(struct hrt_train_dense *dense) {
     const struct hrt_program *program = dense->program;
-    char *at = dense->units->slots;
     struct shared shared;
     for (int i = 0; i < program->params + program->sets; i++) {
         if (!shared_at(program, i, &shared)) continue;
         shared.first =
             i < program->params ? dense->param_tensor[i] : dense->set_tensor[i - program->params];
-        for (int kind = 0; kind < HRT_DENSE_SLOTS; kind++) at = place(dense, &shared, kind, at);
+        for (int kind = 0; kind < HRT_DENSE_SLOTS; kind++) place(dense, &shared, kind);
     }
-}
-
-int64_t hrt_train_dense_units_bytes(const struct hrt_program *program) {
-    struct shared shared;
-    size_t bytes = 0;
-    for (int i = 0; i < program->params + program->sets; i++) {
-        if (!shared_at(program, i, &shared)) continue;
-        for (int kind = 0; kind < HRT_DENSE_SLOTS; kind++)
-            bytes += (size_t)slots_of(&shared) * bytes_of(program, &shared, kind);
-    }
-    return (int64_t)bytes;
 }
 
 static bool open_released(bool *spoils, struct hrt_error *error) {
@@ -187,8 +168,8 @@ bool hrt_train_dense_units_create(struct hrt_train_dense *dense, struct hrt_stat
     if (!units) return hrt_fail(error, "out of memory");
     units->state = state;
     if (!open_released(&units->spoils, error)) return false;
-    units->slots = dense->device->backend->take(
-        dense->device, HRT_OF_DEVICE, (size_t)hrt_train_dense_units_bytes(program), false);
+    units->slots =
+        dense->device->backend->take(dense->device, HRT_OF_DEVICE, program->unit_bytes, false);
     if (!units->slots || !list_parts(dense, &units->unit, program->units, program->unit) ||
         !list_parts(dense, &units->bucket, program->buckets, program->bucket))
         return hrt_fail(error, "out of memory");
@@ -211,7 +192,7 @@ void hrt_train_dense_units_destroy(struct hrt_train_dense *dense) {
     free_parts(&dense->units->bucket);
     if (dense->units->slots)
         device->backend->give(device, HRT_OF_DEVICE, dense->units->slots,
-                              (size_t)hrt_train_dense_units_bytes(dense->program));
+                              dense->program->unit_bytes);
     free(dense->units);
     dense->units = NULL;
 }

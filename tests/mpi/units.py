@@ -2,8 +2,8 @@
 """Units of dense parameters that come and go (parallel.dense = shard). HECATEC, RANKS, MPI_TESTS, TEXT, MPICC,
 LIBRARIES and EMITTED_CFLAGS come from the environment.
 
-Programs learn the same to the bit as with parallel.dense = replicate, also where HECATE_RELEASED=nan fills with NaN
-what is released. One that leaves out the gather of a unit, or releases one before it is read, ends with an error.
+Programs learn the same to the bit as with parallel.dense = replicate. HECATE_RELEASED=nan fills a unit with NaN
+when it is released. A program that leaves a gather out, or releases a unit too early, ends with an error.
 Other values are refused."""
 import os
 import pathlib
@@ -13,7 +13,8 @@ import sys
 import tempfile
 
 RANKS = 2
-ONE = ["-w", "--set", f"cluster.devices={RANKS}", "--set", "parallel.microbatch=16"]  # One iteration in a step: then bits agree.
+# One iteration in a step: then bits agree.
+ONE = ["-w", "--set", f"cluster.devices={RANKS}", "--set", "parallel.microbatch=16"]
 BF16 = ["-DL=3", "--set", "train.precision=bf16"]  # A unit behind three layers starts among them.
 # Options; `odd` has matrices with odd numbers of rows, whose copies in panels have other places.
 MODELS = {"fp32": [], "bf16": BF16, "odd": ["-DD=25", *BF16], "everywhere": ["--set", "parallel.experts=replicate", *BF16]}

@@ -24,6 +24,22 @@ struct model {
         *unused[HRT_DENSE_SLOTS][1], *set[HRT_DENSE_SLOTS][LAYERS * EXPERTS];
 };
 
+// Bytes into memory of units, for doubles: two layers' parameters and two layers' gradients.
+#define SLOTS(at, elements)                                                                        \
+    {                                                                                              \
+        {(at), (at) + 8 * (elements)}, {                                                           \
+            (at) + 16 * (elements), (at) + 24 * (elements)                                         \
+        }                                                                                          \
+    }
+enum {
+    SLOT_WIDE = 0,
+    SLOT_TINY = SLOT_WIDE + 32 * WIDE,
+    SLOT_LARGE = SLOT_TINY + 32 * TINY,
+    SLOT_UNUSED = SLOT_LARGE + 32 * LARGE,
+    SLOT_SET = SLOT_UNUSED + 32 * UNUSED,
+    SLOTS_END = SLOT_SET + 32 * EXPERTS * CHUNK
+};
+
 static const struct hrt_param params[] = {
     {.symbol = "wide",
      .layers = LAYERS,
@@ -31,7 +47,8 @@ static const struct hrt_param params[] = {
      .elements = WIDE,
      .set = -1,
      .pointers = offsetof(struct model, wide[HRT_DENSE_PARAMETERS]),
-     .grad_pointers = offsetof(struct model, wide[HRT_DENSE_GRADIENTS])},
+     .grad_pointers = offsetof(struct model, wide[HRT_DENSE_GRADIENTS]),
+     .slot = SLOTS(SLOT_WIDE, WIDE)},
     {.symbol = "tiny",
      .layers = 1,
      .trainable = true,
@@ -39,7 +56,8 @@ static const struct hrt_param params[] = {
      .set = -1,
      .offset = AT_TINY,
      .pointers = offsetof(struct model, tiny[HRT_DENSE_PARAMETERS]),
-     .grad_pointers = offsetof(struct model, tiny[HRT_DENSE_GRADIENTS])},
+     .grad_pointers = offsetof(struct model, tiny[HRT_DENSE_GRADIENTS]),
+     .slot = SLOTS(SLOT_TINY, TINY)},
     {.symbol = "large",
      .layers = 1,
      .trainable = true,
@@ -47,7 +65,8 @@ static const struct hrt_param params[] = {
      .set = -1,
      .offset = AT_LARGE,
      .pointers = offsetof(struct model, large[HRT_DENSE_PARAMETERS]),
-     .grad_pointers = offsetof(struct model, large[HRT_DENSE_GRADIENTS])},
+     .grad_pointers = offsetof(struct model, large[HRT_DENSE_GRADIENTS]),
+     .slot = SLOTS(SLOT_LARGE, LARGE)},
     {.symbol = "unused",
      .layers = 1,
      .trainable = true,
@@ -55,7 +74,8 @@ static const struct hrt_param params[] = {
      .set = -1,
      .offset = AT_UNUSED,
      .pointers = offsetof(struct model, unused[HRT_DENSE_PARAMETERS]),
-     .grad_pointers = offsetof(struct model, unused[HRT_DENSE_GRADIENTS])},
+     .grad_pointers = offsetof(struct model, unused[HRT_DENSE_GRADIENTS]),
+     .slot = SLOTS(SLOT_UNUSED, UNUSED)},
     {.symbol = "w", .layers = LAYERS, .trainable = true, .elements = CHUNK, .set = 0},
 };
 static const struct hrt_set sets[] = {
@@ -66,7 +86,8 @@ static const struct hrt_set sets[] = {
      .offset = AT_SET,
      .chunk_elements = CHUNK,
      .chunks = offsetof(struct model, set[HRT_DENSE_PARAMETERS]),
-     .chunk_grads = offsetof(struct model, set[HRT_DENSE_GRADIENTS])}};
+     .chunk_grads = offsetof(struct model, set[HRT_DENSE_GRADIENTS]),
+     .slot = SLOTS(SLOT_SET, EXPERTS *CHUNK)}};
 static const struct hrt_bucket buckets[] = {
     {.layers = 1, .params = 1, .param = (const int[]){2}},
     {.layers = LAYERS, .params = 1, .param = (const int[]){0}, .sets = 1, .set = (const int[]){0}},
@@ -344,6 +365,7 @@ static void open_parts(struct parts *p) {
     p->program.param = p->param;
     p->program.set = &p->set;
     p->program.units = 3;
+    p->program.unit_bytes = SLOTS_END;
     p->program.unit = buckets;
     for (int i = 0; i < 4; i++) {
         p->param[i].offset = offset;
