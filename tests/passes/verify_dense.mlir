@@ -43,10 +43,10 @@ module attributes {hecate.world = 2 : i64, hecate.settings = {parallel.dense = "
     %embed = "moe.get"() {param = @embed} : () -> !d
     %table = "moe.get"() {param = @table} : () -> !d
     %x = "moe.add"(%embed, %table) : (!d, !d) -> !d
-    // CHECK: "fssdp.all_gather"() {params = ["head"]}
     // CHECK: scf.for
     scf.for %i = %c0 to %c3 step %c1 {
       // CHECK-NEXT: "fssdp.all_gather"(%[[I:arg[0-9]+]]) {ahead = -1 : i64, params = ["w"]}
+      // CHECK-NEXT: "fssdp.all_gather"(%[[I]]) {ahead = 1 : i64, params = ["head"]}
       // CHECK: "fssdp.await_gather"(%[[I]]) {params = ["w"]}
       // CHECK-NEXT: moe.add
       // CHECK-NEXT: "fssdp.forget"(%[[I]]) {params = ["w"]}
