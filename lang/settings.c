@@ -7,7 +7,7 @@
 
 // Experts lie where a policy of the planner says, or one of its own, or everywhere.
 #define HPL_POLICY(name, ...) "|" #name
-static const char placements[] = "replicate"
+static const char placements[] = "auto|replicate"
 #include "runtime/plan/policies.def"
     ;
 
@@ -42,6 +42,7 @@ static const char scores[] =
 #define PAIR(least, most) NUMERIC(PAIR, least, most)
 #define FLAG .type = HEC_SETTING_SWITCH
 #define AUTO_FLAG .type = HEC_SETTING_SWITCH, .flags = HEC_SETTING_AUTO
+#define AUTO_WORD(words) WORD(words), .flags = HEC_SETTING_AUTO
 #define WORD(words) .type = HEC_SETTING_CHOICE, .values = words
 #define TEXT .type = HEC_SETTING_TEXT
 #define TEXT_OR_NONE .type = HEC_SETTING_TEXT, .flags = HEC_SETTING_NONE

@@ -15,6 +15,7 @@
 #include "codegen/stages/stages.h"
 #include "codegen/tune/autotune.h"
 #include "codegen/tune/fit.h"
+#include "codegen/tune/policy.h"
 #include "ir/core/setting.h"
 #include "lang/base/clock.h"
 #include "passes/base/movement.h"
@@ -48,8 +49,8 @@ static bool name_files(struct hec_compilation *c) {
     const char *const key[] = {"hecate.recorded_loads", "hecate.plan", NULL};
     for (int i = 0; i < 3; i++) {
         if (!file[i]) continue;
-        // Loads are also what is simulated where experts stay.
-        const bool simulated = o->simulate && i == 0 && hec_has_ranks(c->module);
+        // Loads are also what is simulated where experts stay, as may have been chosen by them.
+        const bool simulated = (o->simulate || c->again) && i == 0 && hec_has_ranks(c->module);
         if (!hec_moves_experts(c->module) && !simulated)
             return hec_fail("%s: no experts move in this program", flag[i]);
         if (key[i]) hec_set_attr(c->module, hec_attr_string(c->context, key[i], file[i]));
@@ -109,6 +110,7 @@ static int run_again(struct hec_compilation *c, const struct hec_options *option
                                     .options = options,
                                     .tuned = c->tuned,
                                     .fit = c->fit,
+                                    .again = true,
                                     .started = hec_now()};
     again.diag = (struct hec_diag){.out = c->diag.out,
                                    .colour = c->diag.colour,
@@ -123,8 +125,8 @@ static int run_again(struct hec_compilation *c, const struct hec_options *option
 
 static int run(struct hec_compilation *c) {
     int status;
-    if ((!c->fit && !note_files(c->options)) || !hec_choose_stages(c) || !hec_check_simulation(c) ||
-        !hec_check_autotune(c))
+    if ((!c->again && !note_files(c->options)) || !hec_choose_stages(c) ||
+        !hec_check_simulation(c) || !hec_check_autotune(c))
         return HEC_EXIT_COMMAND_LINE;
     if (c->options->save_temps && !make_temps_folder(c)) return HEC_EXIT_INPUT;
     c->name = "model";
@@ -137,6 +139,8 @@ static int run(struct hec_compilation *c) {
         fprintf(stderr, "hecatec: warning: --autotune: one process has nothing to choose\n");
     if (c->to == STAGE_GRAPH) return hec_finish_text(c, hec_print_module);
     if (!note_measurements(c) || !name_files(c) || !stop_early(c)) return HEC_EXIT_COMMAND_LINE;
+    const struct hec_options *placing = c->again ? NULL : hec_choose_policy(c);
+    if (placing) return run_again(c, placing);
     if (!hec_run_passes(c, &status)) return status;
     if (!hec_prove_homes(c)) return HEC_EXIT_INPUT;
     const struct hec_options *fitting = hec_fit(c);

@@ -28,6 +28,7 @@ struct hec_compilation {
     const struct hec_plan_tuned
         *tuned;        // By --autotune; NULL: it was not asked, or had nothing to choose.
     void *fit;         // codegen/tune/fit.c has chosen settings. NULL: it has not.
+    bool again;        // With other options than the command line's.
     bool trial;        // Nothing is built: modules are not verified.
     bool write_failed; // A file of --save-temps could not be written; complained of.
     double started;    // On the clock of hec_now.

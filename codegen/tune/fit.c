@@ -474,6 +474,10 @@ static const struct hec_options *options_of(struct fit *f, const struct point *p
     struct hec_options *o = HEC_NEW(c->arena, struct hec_options);
     struct hec_plan_tuned *tuned = HEC_NEW(c->arena, struct hec_plan_tuned);
     const struct hec_trial trial = trial_of(f, p);
+    const int before = c->tuned ? c->tuned->of[0].count : 0; // The placement of experts.
+    const char **all = hec_arena_alloc(c->arena, (size_t)(before + trial.count) + 1, sizeof *all);
+    for (int i = 0; i < before; i++) all[i] = c->tuned->of[0].set[i];
+    for (int i = 0; i < trial.count; i++) all[before + i] = trial.set[i];
     *o = *c->options;
     o->sets = (struct hec_texts){0};
     for (int i = 0; i < c->options->sets.text.count; i++)
@@ -482,7 +486,7 @@ static const struct hec_options *options_of(struct fit *f, const struct point *p
     *tuned = (struct hec_plan_tuned){
         .error = hec_trial_error,
         .count = 1,
-        .of = {{.set = trial.set, .count = trial.count, .us = p->score.speed.us}}};
+        .of = {{.set = all, .count = before + trial.count, .us = p->score.speed.us}}};
     c->tuned = tuned;
     c->fit = HEC_NEW(c->arena, struct lines);
     *(struct lines *)c->fit = *lines;

@@ -13,9 +13,11 @@
 
 static bool read_policy(MlirOperation module, struct hec_setup *s) {
     const MlirStringRef experts = hec_setting_text(module, HEC_KEY_parallel_experts);
-    char name[HPL_POLICY_NAME] = "fssdp";
+    char name[HPL_POLICY_NAME] = "fssdp"; // Also of auto that nobody has chosen for.
+    const bool own = mlirStringRefEqual(experts, HEC_STR("fssdp")) ||
+                     mlirStringRefEqual(experts, HEC_STR("auto"));
     s->movement.even = hec_setting_is(module, HEC_KEY_parallel_placement_dispatch, "even");
-    if (mlirStringRefEqual(experts, HEC_STR("fssdp"))) {
+    if (own) {
         if (s->movement.even) strcpy(name, "hecate");
     } else if (experts.length < sizeof name) {
         memcpy(name, experts.data, experts.length);
@@ -26,7 +28,7 @@ static bool read_policy(MlirOperation module, struct hec_setup *s) {
         return hec_ir_error(module, "there is no policy '%.*s' to place experts with",
                             (int)experts.length, experts.data);
     // A policy that is named splits rows as its authors do.
-    if (!mlirStringRefEqual(experts, HEC_STR("fssdp")))
+    if (!own)
         s->movement.even =
             s->policy->split != HPL_SPLIT_QUOTA && s->policy->split != HPL_SPLIT_PLANNED;
     return true;
