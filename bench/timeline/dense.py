@@ -2,7 +2,7 @@
 
 `hecatec --simulate` says the time of a step, and `--explain=comm` how much of the gathers of dense units is hidden.
 Every row is a model of the FSSDP paper on one of its clusters, in bf16 on GPUs with experts = fssdp.
---check compares the table with the document, and refuses less than 85 % hidden on cluster B. Otherwise the table is
+--check compares the table with the document, and refuses less than 90 % hidden on cluster B. Otherwise the table is
 written."""
 import argparse
 import json
@@ -16,7 +16,8 @@ PAGE = ROOT / "docs" / "ranks.md"
 BEGIN, END = "<!-- bench/timeline/dense.py -->\n", "<!-- end of the table -->\n"
 CLUSTERS = ("paper-b", "paper-a")
 MODELS = ("gpt-moe-s", "gpt-moe-l", "bert-moe", "bert-moe-deep")
-LEAST = {"paper-b": 85}
+LEAST = {"paper-b": 90}
+LESS = {("gpt-moe-s", "paper-b"): 88}  # The embedding comes at the start of a step, with nothing before it.
 US = {"us": 1, "ms": 1e3, "s": 1e6}
 
 
@@ -45,8 +46,9 @@ def gathers(comm):
 def row(hecatec, model, cluster):
     steps = {dense: json.loads(report(hecatec, model, cluster, dense, "--simulate=4", "--json"))["step_us"] for dense in ("replicate", "states", "shard")}
     take, hidden = gathers(report(hecatec, model, cluster, "shard", "--explain=comm"))
-    if hidden < LEAST.get(cluster, 0):
-        sys.exit(f"{model} on {cluster}: {hidden:.1f} % of the gathers are hidden, less than {LEAST[cluster]}")
+    least = LESS.get((model, cluster), LEAST.get(cluster, 0))
+    if hidden < least:
+        sys.exit(f"{model} on {cluster}: {hidden:.1f} % of the gathers are hidden, less than {least}")
     columns = " | ".join(f"{value / 1e3:.1f} ms" for value in steps.values())
     return f"| {model} | {cluster} | {columns} | {100 * (steps['shard'] / steps['replicate'] - 1):+.1f} % | {take / 1e3:.0f} ms | {hidden:.0f} % |\n"
 
