@@ -17,7 +17,7 @@ BEGIN, END = "<!-- bench/timeline/dense.py -->\n", "<!-- end of the table -->\n"
 CLUSTERS = ("paper-b", "paper-a")
 MODELS = ("gpt-moe-s", "gpt-moe-l", "bert-moe", "bert-moe-deep")
 LEAST = {"paper-b": 90}
-LESS = {("gpt-moe-s", "paper-b"): 88}  # The embedding comes at the start of a step, with nothing before it.
+LESS = {("gpt-moe-s", "paper-b"): 88}  # Its embedding comes at the start of a step.
 US = {"us": 1, "ms": 1e3, "s": 1e6}
 
 
