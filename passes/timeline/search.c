@@ -395,8 +395,8 @@ static bool find_candidates(struct searching *g, struct hpl_movement c, int rema
     return consider(g, &c, 1, c.rematerialize);
 }
 
-// At the full price of imports, then, for replicas of a step, at a lower one: those of an iteration were 3 to 5 % slower
-// with it when messages were simulated one by one. False as above.
+// At the full price of imports, then, for replicas of a step, at a lower one: those of an iteration were 3 to 5 %
+// slower with it when messages were simulated one by one. False as above.
 static bool find_prices(struct searching *g, struct hpl_movement c, int rematerialize) {
     struct hec_search *s = g->search;
     if (!find_candidates(g, c, rematerialize)) return false;
