@@ -107,7 +107,7 @@ class Page:
                                       for r in [geometric(n.over(name, "EP", which, [c]))] if r}) for which in n.loads]
             marks = [(LOADS[which], *PAPER[c]) for which in n.loads if which in ("1.3", "2")]
             self.show(f"speedup-{c}", picture.bars(
-                f"Times as fast as expert parallelism, {plan.CLUSTERS[c].title}; dashed: what the paper measured for FSSDP", groups,
+                f"Times as fast as expert parallelism, {plan.CLUSTERS[c].title}; dashed: FSSDP's range in the paper", groups,
                 "times", marks))
         for which in n.loads:
             self.add(f"Milliseconds a step, loads {LOADS[which]} (simulated):", "")
