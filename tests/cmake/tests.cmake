@@ -35,7 +35,7 @@ function(hecate_add_unit_test file)
   target_link_libraries(${target} PRIVATE ${ARGN} cmocka)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${target})
-  set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 120)
+  set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
 endfunction()
 
 # One C program of cmocka tests for each back end, once for each number of ranks: runtime/ranks_test.c, 4 ranks, tcp.
