@@ -41,6 +41,9 @@ static bool open_lane(struct hkc_lane *lane, int number, struct hrt_error *error
     if (status != cudaSuccess)
         return hrt_device_gpu_refuse(error, "its stream cannot be made", status);
     status = cudaMalloc(&lane->scratch, HKC_SCRATCH);
+    if (status == cudaErrorMemoryAllocation)
+        return hrt_fail(error, "not enough memory on GPU %d: kernels need %d MiB of scratch",
+                        number, HKC_SCRATCH >> 20);
     if (status != cudaSuccess)
         return hrt_device_gpu_refuse(error, "its scratch memory cannot be taken", status);
     status = cudaDeviceGetAttribute(&lane->multiprocessors, cudaDevAttrMultiProcessorCount, number);
