@@ -165,6 +165,8 @@ static int64_t move_set(const struct hrt_fssdp *fssdp, int index, const int32_t 
         if (way.buffer != HPL_GRADIENTS) move_buffer(&way);
     }
     touch_gradients(&way);
+    // The host goes on to compare plans with other ranks, whose devices may still wait for what this one sends.
+    hrt_device_join(&fssdp->state->device, HRT_WHY_VALUES);
     for (int64_t i = 0; i < count; i++) owner[fssdp->order[i]] = next[fssdp->order[i]];
     return count;
 }
