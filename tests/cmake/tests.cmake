@@ -23,7 +23,7 @@ function(hecate_add_text_test file)
   hecate_test_name(${file} name)
   add_test(NAME ${name} COMMAND ${HECATE_LEASH} ${LIT} -v --skip-test-time-recording
     ${CMAKE_CURRENT_SOURCE_DIR}/${file})
-  set_tests_properties(${name} PROPERTIES LABELS text TIMEOUT 300 ENVIRONMENT
+  set_tests_properties(${name} PROPERTIES LABELS text TIMEOUT 900 ENVIRONMENT
     "HECATE_BIN=${PROJECT_BINARY_DIR}/bin;LLVM_BIN=${HECATE_LLVM_BIN};HECATE_TEST_TMP=${PROJECT_BINARY_DIR}/tests/lit")
 endfunction()
 
