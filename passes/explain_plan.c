@@ -128,8 +128,9 @@ static const char *overlap_reason(const struct report *r, char *text, size_t siz
     const struct hpl_movement *m = r->movement;
     const int64_t there = m->rematerialize ? m->gather_hidden_first : m->gather_hidden;
     const int64_t back = m->rematerialize ? m->reduce_hidden_first : m->reduce_hidden;
-    snprintf(text, size, "computation hides %" PRId64 " forward, %" PRId64 " backward%s%s", there,
+    snprintf(text, size, "computation hides %" PRId64 " forward, %" PRId64 " backward%s%s%s", there,
              back, m->overlap > (there < back ? there : back) ? "; the rest is waited for" : "",
+             m->import_discount ? ", and has to save half its bytes in rows" : "",
              r->search.fixed_overlap ? "; given" : "");
     return text;
 }

@@ -12,6 +12,9 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+from page_table import renew  # noqa: E402
+
 PAGE = ROOT / "docs" / "ranks.md"
 BEGIN, END = "<!-- bench/timeline/dense.py -->\n", "<!-- end of the table -->\n"
 CLUSTERS = ("paper-b", "paper-a")
@@ -63,14 +66,7 @@ def main():
     parser.add_argument("hecatec")
     parser.add_argument("--check", action="store_true", help="compare with the document, and change nothing")
     options = parser.parse_args()
-    page = PAGE.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN)
-    old, after = rest.split(END)
-    new = table(options.hecatec)
-    if options.check and new.strip() != old.strip():
-        sys.exit(f"docs/ranks.md has another table; run {sys.argv[0]} {options.hecatec}\n{new}")
-    if not options.check:
-        PAGE.write_text(f"{before}{BEGIN}\n{new}\n{END}{after}", encoding="utf-8")
+    renew(PAGE, BEGIN, END, table(options.hecatec), options.check, f"{sys.argv[0]} {options.hecatec}")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,9 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+from page_table import renew  # noqa: E402
+
 sys.path.insert(0, str(ROOT / "bench" / "paper"))
 import loads
 import plan
@@ -87,8 +90,7 @@ def main():
                 new += bench.row(model, imbalance)
     print(new)
     if not options.check:
-        before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n{new}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+        renew(PAGE, BEGIN, END, new, False, "")
     sys.exit(bench.failed)
 
 
