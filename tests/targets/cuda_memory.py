@@ -83,7 +83,7 @@ def plant(change, to, program, folder):
 
 
 def check(what, settings, least, most, model, text, folder, sizes=SIZES):
-    """Returns the bytes of a device that were taken, and those of the saved file."""
+    """Returns the bytes of a device that were announced and taken, and those of the saved file."""
     program = f"{folder}/{what}"
     options = [*sizes, *(word for setting in [*SETTINGS, *settings] for word in ("--set", setting))]
     compile_for_devices(options, model, program)
@@ -95,15 +95,17 @@ def check(what, settings, least, most, model, text, folder, sizes=SIZES):
         sys.exit(f"owners {what}: info announces {told:.0f} bytes of a device, {found} were taken:\n{said}")
     print(f"owners {what}: announced {told / 1e6:.2f} MB, taken {found / 1e6:.2f} MB")
     with open(f"{folder}/saved.st", "rb") as file:
-        return found, file.read()
+        return told, found, file.read()
 
 
 def check_host(what, settings, share, *where, sizes=SIZES):
-    """States on the host, in bf16 experts' parameters, too: a share of the bytes of a device, and the same file."""
-    device, saved = check(what, settings, *where, sizes=sizes)
-    host, same = check(f"{what}-host", [*settings, "parallel.states=host"], *where, sizes=sizes)
-    if same != saved or host > share * device:
-        sys.exit(f"owners {what}: with states on the host {host} of {device} bytes are taken, files are {'equal' if same == saved else 'different'}")
+    """States on the host, in bf16 experts' parameters, too: a device takes as much less as announced."""
+    told, device, saved = check(what, settings, *where, sizes=sizes)
+    told_host, host, same = check(f"{what}-host", [*settings, "parallel.states=host"], *where, sizes=sizes)
+    less, told_less = device - host, told - told_host
+    if same != saved or host > share * device or abs(less - told_less) > 0.01 * told_less:
+        sys.exit(f"owners {what}: with states on the host {less} bytes less are taken, {told_less:.0f} announced; "
+                 f"files are {'equal' if same == saved else 'different'}")
 
 
 def main(model, text, folder):
@@ -111,7 +113,7 @@ def main(model, text, folder):
     for what, (setting, least, most) in OWNERS.items():
         check_host(what, [setting], 0.8, least, most, model, text, folder)
     setting, _, most = OWNERS["change"]  # Two pages of every chunk are a looser bound.
-    check_host("bf16", [setting, "train.precision=bf16"], 0.65, 0.85, most, model, text, folder, sizes=WIDE)
+    check_host("bf16", [setting, "train.precision=bf16"], 0.7, 0.85, most, model, text, folder, sizes=WIDE)
     for precision in ("fp32", "bf16"):
         check(f"shard-{precision}", ["parallel.placement.reshard=never", "parallel.dense=shard", f"train.precision={precision}"], 0.99, 1.01, model, text,
               folder)
