@@ -16,10 +16,10 @@ struct hpl_calibration {
     int64_t cross_before; // Rows over the link of the busiest node, one way. 0 where they are not
     int64_t cross_after;  // weighed: without a price, or split evenly.
     int64_t added;        // Replicas that the calibrated plan adds.
-    int64_t gain;         // Time saved: computing on the busiest device, rows of the busiest node, in
-                          // all iterations that the replicas serve, as if their loads were these.
-    int64_t wait;         // Time of the device, or node, that receives most new chunks: exposed.
-    int64_t price;        // The same, and that of the gradients that nothing hides.
+    int64_t gain;  // Time saved: computing on the busiest device, rows of the busiest node, in
+                   // all iterations that the replicas serve, as if their loads were these.
+    int64_t wait;  // Time of the device, or node, that receives most new chunks: exposed.
+    int64_t price; // The same, and that of the gradients that nothing hides.
 };
 
 // Runs the policy again on the exact counts, with the slots and entries that `present` left, and

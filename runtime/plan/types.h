@@ -37,7 +37,8 @@ const char *hpl_status_text(enum hpl_status status);
 struct hpl_work {
     unsigned char *at;
     unsigned char *end;
-    int64_t *steps; // Steps of searches are added here: a measure that no clock changes; NULL: not wanted.
+    // Steps of searches are added here: a measure that no clock changes. NULL: not wanted.
+    int64_t *steps;
 };
 
 // Bytes of workspace with which any function of the planner succeeds for these sizes (hpl_reshard,
