@@ -1,7 +1,7 @@
 """Policies of moving experts on an emulated cluster: one table per load.
 
     compare.py --hecatec BIN [--loads zipf:1.2 trace:FILE] [--policies ep fssdp ...] [--steps 6]
-               [--nodes 4] [--ranks 2] [--rate 1gbit] [--quarter] [--real] [--ablate] [--out FILE.md]
+               [--nodes 4] [--ranks 2] [--rate 1gbit] [--quarter] [--real] [--ablate] [--dense] [--out FILE.md]
 
 Ranks run in the testbed of bench/cluster: real bytes over shaped links; kernels wait as long as on the
 device of v100.device (README.md derives it). Forced balance is expert parallelism under
@@ -28,6 +28,8 @@ WHEN = dict(re.findall(r"^HPL_POLICY\((\w+), (\w+)", (HERE.parents[1] / "runtime
 POLICIES = ["ep", "fssdp", *(policy for policy in WHEN if policy not in ("ep", "fssdp"))]
 QUARTER = ("-D D=128 -D T=344 --set cluster.link.inter.bandwidth=250Mbit/s --set cluster.link.intra.bandwidth=1500MB/s "
            "--set cluster.device.flops=93.2GFLOPS --set cluster.device.bandwidth=9GB/s")
+# Dense parameters: whole on every rank, or parts of a unit that is gathered where it is read.
+DENSE = {name: f"--set parallel.dense={name}" for name in ("replicate", "states", "shard")}
 # The compiler's optimizations for fssdp, one at a time left out.
 PASSES = ("check-shapes,group-experts,inline,simplify,use-bf16,differentiate,simplify,recompute,distribute-experts,"
           "fuse-elementwise,distribute-dense,shard,materialize,{}verify-movement,select-kernels,place-buffers")
@@ -105,10 +107,11 @@ def table(load, results):
     return "\n".join(lines) + "\n"
 
 
-def ablation_table(load, results):
-    whole = results["everything"]["ms"]
-    lines = ["", f"## {load}: fssdp without", "",
-             "| | ms per step | least to most | of everything | sparse collectives ms | waited for ms | for late ranks ms |",
+def variants_table(title, results):
+    """One row for each variant of fssdp, beside the first of them."""
+    first, whole = next((name, result["ms"]) for name, result in results.items())
+    lines = ["", f"## {title}", "",
+             f"| | ms per step | least to most | of {first} | sparse collectives ms | waited for ms | for late ranks ms |",
              "|" + " --- |" * 7]
     for name, result in results.items():
         lines.append("| " + " | ".join([
@@ -146,6 +149,7 @@ def arguments():
     parser.add_argument("--compile", default="", help="more for hecatec")
     parser.add_argument("--quarter", action="store_true", help="a quarter of the bytes, as slowly")
     parser.add_argument("--ablate", action="store_true", help="also fssdp without each of its parts")
+    parser.add_argument("--dense", action="store_true", help="also fssdp with each way to keep dense parameters")
     parser.add_argument("--data", default="/usr/share/common-licenses/GPL-3")
     parser.add_argument("--out")
     options = parser.parse_args()
@@ -161,8 +165,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         programs = {policy: compile_model(options, policy, work) for policy in ["ep", *options.policies]}
-        parts = {name: compile_model(options, "fssdp", work, f"part{i}", without)
-                 for i, (name, without) in enumerate(ABLATION.items() if options.ablate else [])}
+        wanted = [("fssdp without", ABLATION)] * options.ablate + [("dense parameters under fssdp", DENSE)] * options.dense
+        variants = {title: {name: compile_model(options, "fssdp", work, f"{title.split()[0]}{i}", flags)
+                            for i, (name, flags) in enumerate(flags_of.items())} for title, flags_of in wanted}
         run(CLUSTER, "up", options.nodes, options.ranks, options.rate)
         try:
             links = run(CLUSTER, "check", codes=(0, 1))
@@ -173,9 +178,9 @@ def main():
                     results[policy] = measure(options, programs[policy], load, work)
                     print(load, policy, results[policy], file=sys.stderr, flush=True)
                 texts.append(table(load.split("/")[-1], results))
-                if parts:
-                    texts.append(ablation_table(load.split("/")[-1], {
-                        name: measure(options, program, load, work) for name, program in parts.items()}))
+                for title, programs_of in variants.items():
+                    texts.append(variants_table(f"{load.split('/')[-1]}: {title}", {
+                        name: measure(options, program, load, work) for name, program in programs_of.items()}))
         finally:
             run(CLUSTER, "down")
     texts.append("\nThe links just before:\n\n" + "".join(f"    {line}\n" for line in links.split("\n---")[0].splitlines()))
