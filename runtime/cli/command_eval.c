@@ -1,6 +1,7 @@
 // eval: the loss of saved parameters on validation data.
 #include <float.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -40,14 +41,15 @@ static bool form_teacher(const struct hrt_run *run, const struct hrt_data *data,
 static bool run_through(const struct hrt_run *run, struct hrt_data *data, struct hrt_state *state,
                         struct hrt_validation *validation, struct hrt_error *error) {
     const struct hrt_arguments *a = run->arguments;
-    const int64_t sequences = a->sequences, all = data->validation.windows;
+    const int64_t sequences = a->sequences;
+    int64_t windows[HRT_SOURCES_MAX];
     struct hrt_outputs outputs = {
         .logits.path = a->logits, .losses.path = a->losses, .teacher.path = a->write_teacher};
     if (!hrt_train_ranks_agree(run->comm, form_teacher(run, data, &outputs.said, error), error))
         return false;
     if (!a->logits && !a->losses && !a->write_teacher)
         return hrt_train_evaluate(state, data, sequences, NULL, validation, error);
-    if (!hrt_train_outputs_open(&outputs, state, sequences > 0 && sequences < all ? sequences : all,
+    if (!hrt_train_outputs_open(&outputs, state, hrt_data_val_windows(data, sequences, windows),
                                 error))
         return false;
     const bool done = hrt_train_evaluate(state, data, sequences, &outputs, validation, error);
@@ -57,6 +59,22 @@ static bool run_through(const struct hrt_run *run, struct hrt_data *data, struct
 // Without teacher entries a loss against a teacher is unknown.
 static bool is_known(const struct hrt_loss *loss, const struct hrt_data *data) {
     return !loss->teacher || data->teachers.entries > 0;
+}
+
+// The losses of sources, as a member of the JSON object.
+static void print_json_sources(const struct hrt_data *data,
+                               const struct hrt_validation *validation) {
+    if (data->val_sources < 2) return;
+    json_t *losses = json_object();
+    for (int i = 0; i < data->val_sources; i++) {
+        const struct hrt_data_source *source = &data->val_source[i];
+        const double loss = validation->source_loss[i];
+        json_object_setn_new(losses, source->name, (size_t)source->name_bytes,
+                             isfinite(loss) ? json_real(loss) : json_null());
+    }
+    printf(", \"sources\": ");
+    json_dumpf(losses, stdout, 0);
+    json_decref(losses);
 }
 
 static void print_json(const struct hrt_run *run, const struct hrt_data *data,
@@ -70,7 +88,9 @@ static void print_json(const struct hrt_run *run, const struct hrt_data *data,
         printf("%s\"%s\": ", i ? ", " : ", \"losses\": {", loss->name);
         printf(is_known(loss, data) ? "%.17g" : "null", validation->named[i]);
     }
-    puts(run->program->losses ? "}}" : "}");
+    if (run->program->losses) putchar('}');
+    print_json_sources(data, validation);
+    puts("}");
 }
 
 static void print_result(const struct hrt_run *run, const struct hrt_data *data,
@@ -85,6 +105,9 @@ static void print_result(const struct hrt_run *run, const struct hrt_data *data,
         if (is_known(&run->program->loss[i], data))
             printf("loss %s %.6f\n", run->program->loss[i].name, validation->named[i]);
     }
+    for (int i = 0; data->val_sources > 1 && i < data->val_sources; i++)
+        printf("loss of %.*s %.6f, %" PRId64 " tokens\n", data->val_source[i].name_bytes,
+               data->val_source[i].name, validation->source_loss[i], validation->source_targets[i]);
 }
 
 static bool evaluate(const struct hrt_run *run, struct hrt_data *data, struct hrt_state *state,

@@ -219,16 +219,13 @@ static bool evaluates(const struct job *job, int64_t number) {
 static bool evaluate(struct job *job, struct hrt_step_report *step, struct hrt_error *error) {
     const struct hrt_config *config = job->config;
     if (!evaluates(job, step->step)) return true;
-    struct hrt_validation validation;
     const double begun = hrt_base_now();
     hrt_net_comm_be_patient(job->run->comm, true);
     step->evaluated = true;
     const int64_t sequences =
         config->train_eval_steps * (job->trainer.tokens / job->run->program->positions);
-    if (!hrt_train_evaluate(&job->state, &job->data, sequences, NULL, &validation, error))
+    if (!hrt_train_evaluate(&job->state, &job->data, sequences, NULL, &step->validation, error))
         return false;
-    step->validation_loss = validation.loss;
-    memcpy(step->named.validation, validation.named, sizeof validation.named);
     hrt_net_comm_be_patient(job->run->comm, false);
     job->evaluating += hrt_base_now() - begun;
     return true;
@@ -437,6 +434,7 @@ static bool train(struct job *job, struct hrt_error *error) {
                            program->loads > 0, trainer->comm->size == 1);
     begin_log(job);
     job->progress.peak = job->peak * trainer->comm->size;
+    job->progress.data = &job->data;
     watch_signals(leads(job->run));
     hrt_net_comm_be_patient(trainer->comm, false);
     const double start = hrt_base_now();

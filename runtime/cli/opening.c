@@ -35,7 +35,8 @@ static void print_epochs(const struct hrt_trainer *trainer) {
     static const char *const order[] = {"shuffle", "sequential", "random, with replacement"};
     const int64_t steps = trainer->config->train_steps;
     const double sequences = (double)hrt_train_trainer_sequences(trainer, steps);
-    printf("order: %s; %" PRId64 " step%s %.3g epochs\n", order[trainer->data->order], steps,
+    printf("order: %s%s; %" PRId64 " step%s %.3g epochs\n", order[trainer->data->order],
+           trainer->data->train.part->packed ? " of whole documents" : "", steps,
            steps > 1 ? "s read" : " reads", sequences / (double)hrt_data_epoch(trainer->data));
 }
 
@@ -49,9 +50,9 @@ static void print_sources(const struct hrt_trainer *trainer) {
     for (int i = 0; i < data->sources; i++) {
         const struct hrt_data_source *source = &data->source[i];
         char has[32];
-        hrt_log_format_count(has, sizeof has, (double)source->train.tokens);
+        hrt_log_format_count(has, sizeof has, (double)source->split.tokens);
         printf("source: %s of %s tokens, %.3g epochs\n", source->name, has,
-               (double)tokens[i] / (double)source->train.tokens);
+               (double)tokens[i] / (double)source->split.tokens);
     }
 }
 

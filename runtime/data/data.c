@@ -23,13 +23,35 @@ static bool add_file(struct hrt_data *data, const char *path,
     data->file = grown;
     if (!hrt_data_file_open(&grown[data->files], path, request->format, data->vocabulary, error))
         return false;
-    data->files++;
-    data->weighted |= grown[data->files - 1].weights.fd >= 0;
-    return true;
+    const struct hrt_data_file *file = &grown[data->files++];
+    data->weighted |= file->weights.fd >= 0;
+    return !file->packed || file->packed == data->positions ||
+           hrt_fail(error,
+                    "'%s' has whole documents in sequences of %" PRId64
+                    " tokens, and the model has %" PRId64
+                    " positions: hecate-data with --pack=%" PRId64 " makes those",
+                    path, file->packed, data->positions, data->positions);
 }
 
-static bool is_short(const struct hrt_data *data, const struct hrt_data_file *file) {
-    return file->tokens < data->positions + 1;
+// Where sequences of T tokens may start in a part: one that is not packed needs the token behind the sequence, too.
+static int64_t starts_of(const struct hrt_data_part *part, int64_t positions) {
+    return part->packed ? part->tokens / positions : part->tokens - positions;
+}
+
+static int64_t windows_of(const struct hrt_data_part *part, int64_t positions) {
+    return part->packed ? part->tokens / positions : (part->tokens - 1) / positions;
+}
+
+// The last `tokens` of a file, or as many of them as are whole sequences of a packed one.
+static struct hrt_data_part end_of(const struct hrt_data *data, int file, int64_t tokens) {
+    const struct hrt_data_file *of = &data->file[file];
+    if (of->packed) tokens -= tokens % of->packed;
+    return (struct hrt_data_part){file, of->tokens - tokens, tokens, of->packed};
+}
+
+static bool is_short(const struct hrt_data *data, int file) {
+    const struct hrt_data_part whole = end_of(data, file, data->file[file].tokens);
+    return starts_of(&whole, data->positions) < 1;
 }
 
 // Adds the one file that was named.
@@ -37,7 +59,7 @@ static bool add_named(struct hrt_data *data, const char *path,
                       const struct hrt_data_request *request, struct hrt_error *error) {
     if (!add_file(data, path, request, error)) return false;
     const struct hrt_data_file *file = &data->file[data->files - 1];
-    if (!is_short(data, file)) return true;
+    if (!is_short(data, data->files - 1)) return true;
     return hrt_fail(error,
                     "'%s' is too short: %" PRId64 " tokens, and one sequence of this model "
                     "needs %" PRId64,
@@ -50,7 +72,7 @@ static bool add_matching(struct hrt_data *data, const char *pattern, const glob_
     const int before = data->files;
     for (size_t i = 0; i < found->gl_pathc; i++) {
         if (!add_file(data, found->gl_pathv[i], request, error)) return false;
-        if (!is_short(data, &data->file[data->files - 1])) continue;
+        if (!is_short(data, data->files - 1)) continue;
         hrt_data_file_close(&data->file[--data->files]);
         data->left_out++;
     }
@@ -76,25 +98,25 @@ static bool add_files(struct hrt_data *data, const char *pattern,
 // Adds a part; one that is too short for a sequence adds nothing.
 static bool add_part(struct hrt_data_split *split, struct hrt_data_part part, int64_t positions,
                      struct hrt_error *error) {
-    if (part.tokens < positions + 1) return true;
+    if (starts_of(&part, positions) < 1) return true;
     struct hrt_data_part *grown =
         realloc(split->part, ((size_t)split->parts + 1) * sizeof *split->part);
     if (!grown) return hrt_fail(error, "out of memory");
     split->part = grown;
     split->part[split->parts++] = part;
     split->tokens += part.tokens;
-    split->starts += part.tokens - positions;
-    split->windows += (part.tokens - 1) / positions;
+    split->starts += starts_of(&part, positions);
+    split->windows += windows_of(&part, positions);
     return true;
 }
 
 static bool add_train(struct hrt_data *data, struct hrt_error *error) {
     for (int i = 0; i < data->files; i++) {
         const int64_t tokens = data->file[i].tokens;
-        int64_t held_out = (int64_t)(data->held_out * (double)tokens);
-        if (held_out < data->positions + 1) held_out = 0;
-        const struct hrt_data_part train = {i, 0, tokens - held_out};
-        const struct hrt_data_part validation = {i, tokens - held_out, held_out};
+        struct hrt_data_part validation =
+            end_of(data, i, (int64_t)(data->held_out * (double)tokens));
+        if (starts_of(&validation, data->positions) < 1) validation.tokens = 0;
+        const struct hrt_data_part train = {i, 0, tokens - validation.tokens, validation.packed};
         if (!add_part(&data->train, train, data->positions, error)) return false;
         if (data->validation_cut &&
             !add_part(&data->validation, validation, data->positions, error))
@@ -117,28 +139,51 @@ static bool add_source(struct hrt_data *data, const char *text,
     if (share > 0 || data->sources == 0) {
         if (data->sources == HRT_SOURCES_MAX)
             return hrt_fail_usage(error, "data.train: more than %d sources", HRT_SOURCES_MAX);
-        data->source[data->sources++] =
-            (struct hrt_data_source){.name = text, .share = share, .file = before};
+        data->source[data->sources++] = (struct hrt_data_source){
+            .name = text, .name_bytes = (int)strlen(path), .share = share, .file = before};
     }
     data->source[data->sources - 1].files += data->files - before;
     return true;
 }
 
-// Gives each source its parts. They are in the order of the files.
+// Gives a source its parts, from `part` on. They are in the order of the files. Returns the part behind them.
+static struct hrt_data_part *take_parts(struct hrt_data_source *source, struct hrt_data_part *part,
+                                        const struct hrt_data_part *end, int64_t positions) {
+    struct hrt_data_split *split = &source->split;
+    for (split->part = part; part < end && part->file < source->file + source->files; part++) {
+        split->parts++;
+        split->tokens += part->tokens;
+        split->starts += starts_of(part, positions);
+        split->windows += windows_of(part, positions);
+    }
+    return part;
+}
+
+// Whether the sequences of a ring all begin alike.
+static bool check_alike(const struct hrt_data *data, const struct hrt_data_split *split,
+                        struct hrt_error *error) {
+    for (int i = 1; i < split->parts; i++) {
+        if (split->part[i].packed != split->part->packed)
+            return hrt_fail(error,
+                            "'%s' and '%s' are read as one, and only one of them has whole "
+                            "documents in its sequences",
+                            data->file[split->part->file].path,
+                            data->file[split->part[i].file].path);
+    }
+    return true;
+}
+
 static bool share_parts(struct hrt_data *data, struct hrt_error *error) {
     double share[HRT_SOURCES_MAX];
     struct hrt_data_part *part = data->train.part;
     const struct hrt_data_part *end = part + data->train.parts;
     for (int i = 0; i < data->sources; i++) {
         struct hrt_data_source *source = &data->source[i];
-        struct hrt_data_split *train = &source->train;
-        for (train->part = part; part < end && part->file < source->file + source->files; part++) {
-            train->parts++;
-            train->tokens += part->tokens;
-            train->starts += part->tokens - data->positions;
-        }
-        if (source->share > 0 && train->parts == 0)
-            return hrt_fail(error, "nothing of '%s' is left to train on", source->name);
+        part = take_parts(source, part, end, data->positions);
+        if (!check_alike(data, &source->split, error)) return false;
+        if (source->share > 0 && source->split.parts == 0)
+            return hrt_fail(error, "nothing of '%.*s' is left to train on", source->name_bytes,
+                            source->name);
         share[i] = source->share > 0 ? source->share : 1;
     }
     data->mixture = hrt_data_mixture(share, data->sources);
@@ -149,13 +194,46 @@ static bool add_validation(struct hrt_data *data, const struct hrt_data_request 
                            struct hrt_error *error) {
     const int first = data->files;
     for (int i = 0; i < request->validations; i++) {
+        const int before = data->files;
         if (!add_files(data, request->validation[i], request, error)) return false;
+        if (request->validations > HRT_SOURCES_MAX) continue;
+        const char *name = request->validation[i];
+        data->val_source[data->val_sources++] =
+            (struct hrt_data_source){.name = name,
+                                     .name_bytes = (int)strlen(name),
+                                     .file = before,
+                                     .files = data->files - before};
     }
     for (int i = first; i < data->files; i++) {
-        const struct hrt_data_part part = {i, 0, data->file[i].tokens};
+        const struct hrt_data_part part = end_of(data, i, data->file[i].tokens);
         if (!add_part(&data->validation, part, data->positions, error)) return false;
     }
     return true;
+}
+
+// Gives the sources of validation data their parts.
+static void share_validation(struct hrt_data *data) {
+    struct hrt_data_part *part = data->validation.part;
+    const struct hrt_data_part *end = part + data->validation.parts;
+    int sources = 0;
+    int64_t window = 0;
+    if (data->validation_cut && data->sources) {
+        data->val_sources = data->sources;
+        for (int i = 0; i < data->sources; i++) {
+            data->val_source[i] = data->source[i];
+            data->val_source[i].split = (struct hrt_data_split){0};
+        }
+    } else if (data->val_sources == 0) { // There are too many patterns.
+        data->val_source[data->val_sources++] = (struct hrt_data_source){.files = data->files};
+    }
+    for (int i = 0; i < data->val_sources; i++) {
+        struct hrt_data_source *source = &data->val_source[i];
+        part = take_parts(source, part, end, data->positions);
+        source->window = window;
+        window += source->split.windows;
+        if (source->split.windows > 0) data->val_source[sources++] = *source;
+    }
+    data->val_sources = sources;
 }
 
 static bool open_all(struct hrt_data *data, const struct hrt_data_request *request,
@@ -172,9 +250,11 @@ static bool open_all(struct hrt_data *data, const struct hrt_data_request *reque
     data->held_out = request->held_out > 0  ? request->held_out
                      : data->validation_cut ? share_held_out
                                             : 0;
-    return add_train(data, error) && share_parts(data, error) &&
-           add_validation(data, request, error) &&
-           hrt_data_teachers_open(&data->teachers, request->teacher, request->teachers, data->file,
+    if (!add_train(data, error) || !share_parts(data, error) ||
+        !add_validation(data, request, error))
+        return false;
+    share_validation(data);
+    return hrt_data_teachers_open(&data->teachers, request->teacher, request->teachers, data->file,
                                   data->files, data->vocabulary, error);
 }
 
@@ -215,26 +295,30 @@ struct place {
     int64_t at;
 };
 
-// The place that is drawn with replacement: each part has `positions` tokens at its end at which none starts.
+// Where sequences of a ring may begin, in tokens.
+static int64_t unit_of(const struct hrt_data_split *split, int64_t positions) {
+    return split->part->packed ? positions : 1;
+}
+
+// The place that is drawn with replacement, inside of a part.
 static int64_t draw_at_random(const struct hrt_data_split *split, int64_t positions, uint64_t seed,
                               uint64_t sequence) {
     const struct hrt_stream stream = hrt_stream_make(seed, "data", "");
-    const int64_t drawn = (int64_t)hrt_draw_below(stream, sequence, (uint64_t)split->starts);
+    int64_t start = (int64_t)hrt_draw_below(stream, sequence, (uint64_t)split->starts), before = 0;
     const struct hrt_data_part *part = split->part;
-    int64_t skipped = 0;
-    for (int64_t start = drawn; start >= part->tokens - positions; skipped += positions)
-        start -= part++->tokens - positions;
-    return drawn + skipped;
+    for (; start >= starts_of(part, positions); before += part++->tokens)
+        start -= starts_of(part, positions);
+    return before + start * unit_of(split, positions);
 }
 
 static struct place place_of_draw(const struct hrt_data *data, uint64_t seed, uint64_t sequence) {
     assert(data->train.starts > 0);
     const struct hrt_turn turn = hrt_data_mixture_turn(&data->mixture, seed, sequence);
-    const struct hrt_data_split *split = &data->source[turn.source].train;
+    const struct hrt_data_split *split = &data->source[turn.source].split;
     const int64_t at = data->order == HRT_DATA_ORDER_random
                            ? draw_at_random(split, data->positions, seed, turn.sequence)
                            : hrt_data_order_place(data->order, seed, split->tokens, data->positions,
-                                                  turn.sequence);
+                                                  unit_of(split, data->positions), turn.sequence);
     return (struct place){split, at};
 }
 
@@ -242,8 +326,8 @@ static struct place place_of_window(const struct hrt_data *data, int64_t window)
     assert(window >= 0 && window < data->validation.windows);
     const struct hrt_data_part *part = data->validation.part;
     int64_t of_part = window, before = 0;
-    for (; of_part >= (part->tokens - 1) / data->positions; before += part++->tokens)
-        of_part -= (part->tokens - 1) / data->positions;
+    for (; of_part >= windows_of(part, data->positions); before += part++->tokens)
+        of_part -= windows_of(part, data->positions);
     return (struct place){&data->validation, before + of_part * data->positions};
 }
 
@@ -251,7 +335,9 @@ static struct place place_of_window(const struct hrt_data *data, int64_t window)
 struct piece {
     int file;
     int64_t first, count;
-    bool ends; // The next token of the ring is another part's.
+    bool begins; // The token before it in the ring is another part's.
+    bool ends;   // The next token is.
+    bool packed;
 };
 
 // The first of the `most` tokens from `at` on, that are in one part.
@@ -260,10 +346,15 @@ static struct piece piece_at(const struct hrt_data_split *split, int64_t at, int
     at %= split->tokens;
     for (; at >= part->tokens; part++) at -= part->tokens;
     const int64_t left = part->tokens - at;
-    return (struct piece){part->file, part->first + at, left < most ? left : most, left <= most};
+    return (struct piece){.file = part->file,
+                          .first = part->first + at,
+                          .count = left < most ? left : most,
+                          .begins = at == 0,
+                          .ends = left <= most,
+                          .packed = part->packed};
 }
 
-// The weights of the T + 1 tokens of a sequence, into data->weight.
+// The weights of the T + 1 tokens of a sequence, into data->weight. The last token of a packed part has no target.
 static bool read_weights(const struct hrt_data *data, struct place place, struct hrt_error *error) {
     const int64_t positions = data->positions;
     for (int64_t done = 0; done <= positions;) {
@@ -272,6 +363,7 @@ static bool read_weights(const struct hrt_data *data, struct place place, struct
         if (!hrt_data_weights_read(&file->weights, file->path, piece.first, piece.count,
                                    data->weight + done, error))
             return false;
+        if (piece.packed && piece.begins) data->weight[done] = 0;
         done += piece.count;
     }
     return true;
@@ -324,6 +416,23 @@ bool hrt_data_window(const struct hrt_data *data, int64_t window, int32_t *ids, 
     return true;
 }
 
+int64_t hrt_data_val_windows(const struct hrt_data *data, int64_t sequences, int64_t *windows) {
+    const bool shares = data->val_sources > 0 && data->val_source[0].share > 0;
+    double weights = 0;
+    int64_t sum = 0;
+    for (int i = 0; i < data->val_sources; i++)
+        weights += shares ? data->val_source[i].share : (double)data->val_source[i].split.windows;
+    for (int i = 0; i < data->val_sources; i++) {
+        const int64_t all = data->val_source[i].split.windows;
+        const double share = shares ? data->val_source[i].share : (double)all;
+        const int64_t wanted = llround((double)sequences * share / weights);
+        windows[i] = wanted < 1 ? 1 : wanted;
+        if (sequences == 0 || windows[i] > all) windows[i] = all;
+        sum += windows[i];
+    }
+    return sum;
+}
+
 bool hrt_data_draw_targets(const struct hrt_data *data, uint64_t seed, uint64_t first,
                            int64_t count, int64_t *targets, struct hrt_error *error) {
     *targets = data->weighted ? 0 : count * data->targets;
@@ -334,11 +443,11 @@ bool hrt_data_draw_targets(const struct hrt_data *data, uint64_t seed, uint64_t 
     return true;
 }
 
-bool hrt_data_window_targets(const struct hrt_data *data, int64_t count, int64_t *targets,
-                             struct hrt_error *error) {
+bool hrt_data_window_targets(const struct hrt_data *data, int64_t first, int64_t count,
+                             int64_t *targets, struct hrt_error *error) {
     *targets = data->weighted ? 0 : count * data->targets;
     for (int64_t i = 0; data->weighted && i < count; i++) {
-        if (!count_targets(data, place_of_window(data, i), targets, error)) return false;
+        if (!count_targets(data, place_of_window(data, first + i), targets, error)) return false;
     }
     return true;
 }

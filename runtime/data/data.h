@@ -5,7 +5,8 @@
 // Validation reads fixed windows, T tokens apart, in the order of the files.
 //
 // The target of a token is the next one; with a mask it is the token itself, where it is hidden. The
-// masks of training come from (seed, n), those of validation from the number of the window.
+// masks of training come from (seed, n), those of validation from the number of the window. Sequences of
+// whole documents (hecate-data --pack) stay as they are cut, and their targets inside of their file.
 #ifndef HECATE_RUNTIME_DATA_DATA_H
 #define HECATE_RUNTIME_DATA_DATA_H
 
@@ -20,9 +21,12 @@
 #include "runtime/data/order.h"
 #include "runtime/data/teacher.h"
 
-struct hrt_data_part { // Tokens first .. first + tokens - 1 of one file; at least T + 1.
+struct
+    hrt_data_part { // Tokens first .. first + tokens - 1 of one file, in which a sequence can start.
     int file;
     int64_t first, tokens;
+    bool
+        packed; // Sequences of T tokens follow each other, each of whole documents; others start at any token.
 };
 
 struct hrt_data_split {
@@ -33,17 +37,24 @@ struct hrt_data_split {
     int64_t windows; // Sequences inside of parts that share no target.
 };
 
-// The training files of one pattern, which may have a share. Without shares all patterns are one source.
+// The files of one pattern, which may have a share. Without shares all patterns of training are one source.
 struct hrt_data_source {
-    const char *name; // Borrowed from the request: PATH=SHARE. NULL: of several patterns.
-    double share;
+    const char *
+        name; // Borrowed from the request, of which it is the first `name_bytes`: PATH, without =SHARE.
+    int name_bytes;
+    double share;                // 0: it has none.
     int file, files;             // The first file, and how many.
-    struct hrt_data_split train; // Its parts, borrowed from those of all.
+    int64_t window;              // The number of its first window, where it is of validation data.
+    struct hrt_data_split split; // Its parts, borrowed from those of all.
 };
 
 struct hrt_data {
     struct hrt_data_source source[HRT_SOURCES_MAX];
     int sources;
+    // Validation data: the held-out end of each training source, or the files of each pattern; all of it in one where
+    // these are more than HRT_SOURCES_MAX. Those without a window are left out.
+    struct hrt_data_source val_source[HRT_SOURCES_MAX];
+    int val_sources;
     struct hrt_mixture mixture;
     struct hrt_data_file *file;
     int files;
@@ -98,12 +109,17 @@ bool hrt_data_draw(const struct hrt_data *data, uint64_t seed, uint64_t sequence
 bool hrt_data_window(const struct hrt_data *data, int64_t window, int32_t *ids, int32_t *targets,
                      struct hrt_error *error);
 
-// The number of targets of the training sequences first .. first + count - 1, and of the first `count` validation
-// windows. With weights they are read for it, a bit for each token.
+// How many windows of each validation source an evaluation of about `sequences` reads, the first ones: as many as its
+// share of the mixture or, without shares, of all windows, and at least one. 0: all windows. Returns their sum;
+// `windows` [val_sources].
+int64_t hrt_data_val_windows(const struct hrt_data *data, int64_t sequences, int64_t *windows);
+
+// The number of targets of the training sequences first .. first + count - 1, and of as many validation windows. With
+// weights they are read for it, a bit for each token.
 bool hrt_data_draw_targets(const struct hrt_data *data, uint64_t seed, uint64_t first,
                            int64_t count, int64_t *targets, struct hrt_error *error);
-bool hrt_data_window_targets(const struct hrt_data *data, int64_t count, int64_t *targets,
-                             struct hrt_error *error);
+bool hrt_data_window_targets(const struct hrt_data *data, int64_t first, int64_t count,
+                             int64_t *targets, struct hrt_error *error);
 
 // The last T tokens of the validation data's last part.
 bool hrt_data_tail(const struct hrt_data *data, int32_t *ids, struct hrt_error *error);

@@ -80,7 +80,7 @@ const char *hrt_data_not_text(const void *head, size_t bytes) {
 enum { FORMS = sizeof llmc_form / sizeof *llmc_form };
 enum { RELATIVES = sizeof llmc_relative / sizeof *llmc_relative };
 
-static bool fail_magic(const struct hrt_data_file *file, const int32_t header[3],
+static bool fail_magic(const struct hrt_data_file *file, const int32_t header[4],
                        struct hrt_error *error) {
     for (int i = 0; i < RELATIVES; i++) {
         if (llmc_relative[i].magic == header[0])
@@ -109,8 +109,17 @@ static bool check_is_text(const struct hrt_data_file *file, int64_t bytes,
     return !other || hrt_fail(error, "'%s' is %s", file->path, other);
 }
 
+// Sequences of whole documents, if `packed` is not 0.
+static bool take_packed(struct hrt_data_file *file, int64_t packed, struct hrt_error *error) {
+    file->packed = packed;
+    return packed == 0 || (packed > 0 && file->tokens % packed == 0) ||
+           hrt_fail(error,
+                    "'%s' is damaged: its header says %" PRId64 " tokens in sequences of %" PRId64,
+                    file->path, file->tokens, packed);
+}
+
 static bool open_llmc(struct hrt_data_file *file, int64_t bytes, struct hrt_error *error) {
-    int32_t header[3];
+    int32_t header[4];
     if (bytes < LLMC_HEADER_BYTES)
         return hrt_fail(error,
                         "'%s' is too short for an llm.c data file: %" PRId64
@@ -139,7 +148,7 @@ static bool open_llmc(struct hrt_data_file *file, int64_t bytes, struct hrt_erro
         return hrt_fail(
             error, "'%s' is damaged: %" PRId64 " bytes follow the %" PRId64 " tokens of its header",
             file->path, bytes - LLMC_HEADER_BYTES - file->tokens * file->token_bytes, file->tokens);
-    return true;
+    return take_packed(file, header[3], error);
 }
 
 static bool open_bytes(struct hrt_data_file *file, int64_t bytes, struct hrt_error *error) {
@@ -190,8 +199,13 @@ static bool open_format(struct hrt_data_file *file, enum hrt_data_format format,
     if (status.st_size == 0) return hrt_fail(error, "'%s' is empty", file->path);
     const bool opened = format == HRT_DATA_FORMAT_llmc ? open_llmc(file, status.st_size, error)
                                                        : open_bytes(file, status.st_size, error);
-    return opened && hrt_data_weights_open(&file->weights, file->path, file->tokens, error) &&
-           check_record(file, vocabulary, error);
+    if (!opened || !hrt_data_weights_open(&file->weights, file->path, file->tokens, error))
+        return false;
+    if (file->packed && file->weights.fd < 0)
+        return hrt_fail(error,
+                        "'%s' has padding, and no weights beside it ('%s.weights'), which tell it",
+                        file->path, file->path);
+    return check_record(file, vocabulary, error);
 }
 
 bool hrt_data_file_open(struct hrt_data_file *file, const char *path, enum hrt_data_format format,

@@ -27,8 +27,8 @@ uint64_t hrt_data_permute(struct hrt_stream key, uint64_t count, uint64_t index)
 }
 
 int64_t hrt_data_order_place(enum hrt_data_order order, uint64_t seed, int64_t tokens,
-                             int64_t positions, uint64_t sequence) {
-    assert(order != HRT_DATA_ORDER_random && tokens >= positions);
+                             int64_t positions, int64_t unit, uint64_t sequence) {
+    assert(order != HRT_DATA_ORDER_random && tokens >= positions && tokens % unit == 0);
     unsigned __int128 at = sequence;
     uint64_t offset = 0;
     if (order == HRT_DATA_ORDER_shuffle) {
@@ -36,7 +36,7 @@ int64_t hrt_data_order_place(enum hrt_data_order order, uint64_t seed, int64_t t
         const struct hrt_stream offsets = hrt_stream_make(seed, "offset of an epoch", "");
         struct hrt_stream key = hrt_stream_make(seed, "order of an epoch", "");
         key.name = hrt_draw_bits(key, epoch);
-        offset = hrt_draw_below(offsets, epoch, (uint64_t)tokens);
+        offset = hrt_draw_below(offsets, epoch, (uint64_t)(tokens / unit)) * (uint64_t)unit;
         at = hrt_data_permute(key, windows, sequence % windows);
     }
     return (int64_t)((at * (uint64_t)positions + offset) % (uint64_t)tokens);

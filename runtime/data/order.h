@@ -27,7 +27,8 @@ enum hrt_data_order { HEC_LIST_DATA_ORDER(HRT_ENUM, HRT_COMMA) }; // data.order
 uint64_t hrt_data_permute(struct hrt_stream key, uint64_t count, uint64_t index);
 
 // The first token of sequence `sequence` in a ring of `tokens` >= `positions` tokens, by shuffle or sequential.
+// `unit`: sequences begin at multiples of it; a divisor of `tokens`, and `positions` is a multiple of it.
 int64_t hrt_data_order_place(enum hrt_data_order order, uint64_t seed, int64_t tokens,
-                             int64_t positions, uint64_t sequence);
+                             int64_t positions, int64_t unit, uint64_t sequence);
 
 #endif

@@ -89,11 +89,23 @@ static json_t *sources_of(const struct hrt_trainer *trainer, int64_t step) {
     hrt_data_count(data, (uint64_t)trainer->config->train_seed,
                    (uint64_t)hrt_train_trainer_sequences(trainer, step), tokens);
     for (int i = 0; i < data->sources; i++) {
-        const char *name = data->source[i].name;
-        json_object_setn_new(sources, name, (size_t)(strrchr(name, '=') - name),
+        const struct hrt_data_source *source = &data->source[i];
+        json_object_setn_new(sources, source->name, (size_t)source->name_bytes,
                              json_integer(tokens[i]));
     }
     return sources;
+}
+
+// The validation loss of each source, by its pattern.
+static json_t *val_sources_of(const struct hrt_data *data,
+                              const struct hrt_validation *validation) {
+    json_t *losses = json_object();
+    for (int i = 0; i < data->val_sources; i++) {
+        const struct hrt_data_source *source = &data->val_source[i];
+        json_object_setn_new(losses, source->name, (size_t)source->name_bytes,
+                             finite_or_null(validation->source_loss[i]));
+    }
+    return losses;
 }
 
 static json_t *line_of(const struct hrt_step_report *step) {
@@ -103,11 +115,12 @@ static json_t *line_of(const struct hrt_step_report *step) {
         finite_or_null(step->auxiliary), "grad_norm", finite_or_null(step->grad_norm), "lr",
         step->lr, "tokens_per_s", step->tokens_per_s, "ms", 1e3 * step->seconds);
     if (step->skipped) json_object_set_new(line, "skipped", json_true());
-    if (step->evaluated) json_object_set_new(line, "val_loss", json_real(step->validation_loss));
+    if (step->evaluated)
+        json_object_set_new(line, "val_loss", finite_or_null(step->validation.loss));
     const struct hrt_named_losses *named = &step->named;
     if (named->count) json_object_set_new(line, "losses", named_of(named, named->value));
     if (named->count && step->evaluated)
-        json_object_set_new(line, "val_losses", named_of(named, named->validation));
+        json_object_set_new(line, "val_losses", named_of(named, step->validation.named));
     if (step->moved.bytes > 0)
         json_object_set_new(
             line, "moved",
@@ -155,6 +168,9 @@ bool hrt_log_jsonl_step(struct hrt_jsonl *log, const struct hrt_step_report *ste
     if (layers->loads) json_object_set_new(line, "tokens_per_expert", loads_of(layers->loads));
     if (layers->trainer && layers->trainer->data->sources > 1)
         json_object_set_new(line, "sources", sources_of(layers->trainer, step->step));
+    if (layers->trainer && layers->trainer->data->val_sources > 1 && step->evaluated)
+        json_object_set_new(line, "val_sources",
+                            val_sources_of(layers->trainer->data, &step->validation));
     if (watch && watch->layers) json_object_set_new(line, "layers", hrt_log_of_layers(watch));
     if (watch) json_object_set_new(line, "ranks", hrt_log_of_ranks(watch));
     if (log->run) json_object_set_new(line, "run", log->run);

@@ -11,7 +11,8 @@ static int add_named(const struct hrt_step_report *step, struct hrt_number_of *o
         snprintf(out[count].tag, sizeof out->tag, "train/loss_%s", named->loss[i].name);
         count++;
         if (!step->evaluated) continue;
-        out[count] = (struct hrt_number_of){.help = "nats a token", .value = named->validation[i]};
+        out[count] =
+            (struct hrt_number_of){.help = "nats a token", .value = step->validation.named[i]};
         snprintf(out[count].tag, sizeof out->tag, "val/loss_%s", named->loss[i].name);
         count++;
     }
@@ -32,7 +33,7 @@ int hrt_log_numbers_of(const struct hrt_step_report *step, double peak,
         {true, {"train/aux", "auxiliary losses", step->auxiliary}},
         {true, {"train/grad_norm", "before clipping", step->grad_norm}},
         {true, {"train/lr", "learning rate", step->lr}},
-        {step->evaluated, {"val/loss", "validation loss", step->validation_loss}},
+        {step->evaluated, {"val/loss", "validation loss", step->validation.loss}},
         {true, {"speed/step_seconds", "of the last step", step->seconds}},
         {true, {"speed/tokens_per_second", "of all ranks", step->tokens_per_s}},
         {peak > 0, {"speed/mfu", "share of the peak", peak > 0 ? step->flops / peak : 0}},

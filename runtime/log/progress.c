@@ -119,9 +119,13 @@ static void format_validation(char *text, size_t text_bytes, size_t width,
                               const struct hrt_step_report *step) {
     struct line line = begin_line(text, text_bytes, width);
     add_step(&line, progress, step->step);
-    add(&line, "val %.4f", step->validation_loss);
+    add(&line, "val %.4f", step->validation.loss);
     for (int i = 0; i < step->named.count; i++)
-        add(&line, "val %s %.4f", step->named.loss[i].name, step->named.validation[i]);
+        add(&line, "val %s %.4f", step->named.loss[i].name, step->validation.named[i]);
+    const struct hrt_data *data = progress->data;
+    for (int i = 0; data && data->val_sources > 1 && i < data->val_sources; i++)
+        add(&line, "%.*s %.4f", data->val_source[i].name_bytes, data->val_source[i].name,
+            step->validation.source_loss[i]);
 }
 
 // Width of the terminal that `out` is: a line that wraps cannot be redrawn, and is hard to read. 0: files have no

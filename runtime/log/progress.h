@@ -17,6 +17,8 @@ struct hrt_progress {
     bool dirty;    // The cursor stands behind a line that may be redrawn.
     bool experts;  // The program has experts: print how routers use them.
     double peak;   // FLOP/s of all ranks; 0: not known.
+    const struct hrt_data
+        *data; // Borrowed: its sources have validation losses of their own. NULL: none has.
 };
 
 // A line is redrawn where `out` is a terminal, TERM is set to something other than "dumb", and `alone` says that

@@ -14,17 +14,18 @@
 #include "runtime/profile/profile.h"
 #include "runtime/route/forced.h"
 #include "runtime/train/batch.h"
+#include "runtime/train/evaluate.h"
 #include "runtime/train/flight.h"
 #include "runtime/train/load_counts.h"
 #include "runtime/train/optimizer.h"
 #include "runtime/train/routers.h"
 #include "runtime/train/watch.h"
 
-// Means of the losses that a program has by name, of training and of validation.
+// Means of the losses that a program has by name.
 struct hrt_named_losses {
     int count;
     const struct hrt_loss *loss; // The program's.
-    double value[HRT_NAMED_LOSSES], validation[HRT_NAMED_LOSSES];
+    double value[HRT_NAMED_LOSSES];
 };
 
 // The report of a step. All losses are over all ranks.
@@ -42,7 +43,7 @@ struct hrt_step_report {
     bool
         skipped; // The loss or the norm is not finite: the parameters are those of the step before.
     bool evaluated;
-    double validation_loss;
+    struct hrt_validation validation;
 };
 
 struct hrt_trainer {
@@ -119,20 +120,5 @@ bool hrt_train_trainer_step(struct hrt_trainer *trainer, int64_t step,
 bool hrt_train_trainer_ask(struct hrt_trainer *trainer, int64_t step, struct hrt_error *error);
 bool hrt_train_trainer_report(struct hrt_trainer *trainer, struct hrt_step_report *report,
                               struct hrt_error *error);
-
-struct hrt_outputs; // train/outputs.h
-
-struct hrt_validation {
-    double loss;                    // Cross-entropy of the model's logits, nats a target.
-    double named[HRT_NAMED_LOSSES]; // The same of the losses that the program has besides.
-    int64_t targets;                // Targets of `loss`.
-};
-
-// Mean token loss over the first `sequences` sequences (0: all) of the validation data, in
-// microbatches, the means of the named losses, and how many targets that were. Neither loads nor anything else of the
-// training state is touched. `outputs` gets all sequences, in order; NULL: none are written.
-bool hrt_train_evaluate(struct hrt_state *state, const struct hrt_data *data, int64_t sequences,
-                        struct hrt_outputs *outputs, struct hrt_validation *validation,
-                        struct hrt_error *error);
 
 #endif

@@ -1,6 +1,9 @@
-// Files of training tokens. The first byte chooses the format, the objective and the vocabulary.
+// Files of training tokens. The first byte chooses the format, the objective and the vocabulary, and whether there are
+// weights: the next two bytes then say how many of those behind them these have, and the rest is the file of tokens.
 //
 // Promises: every token that a sequence holds lies in the vocabulary; a refusal says why.
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,11 +36,33 @@ static void read_all(const struct hrt_data *data, int64_t vocabulary) {
     }
 }
 
+static void write_file(const char *path, const void *data, size_t size) {
+    FILE *file = fopen(path, "w");
+    if (!file || fwrite(data, 1, size, file) != size || fclose(file) != 0) abort();
+}
+
+// A file with weights beside it, in a folder of their own.
+static const char *write_weighted(const uint8_t *input, size_t size) {
+    static char folder[] = "/tmp/hecate-fuzz-XXXXXX", path[PATH_MAX], weights[PATH_MAX];
+    size_t count = (size_t)(input[0] | input[1] << 8);
+    if (!*path) {
+        if (!mkdtemp(folder)) abort();
+        snprintf(path, sizeof path, "%s/x", folder);
+        snprintf(weights, sizeof weights, "%s/x.weights", folder);
+    }
+    if (count > size - 2) count = size - 2;
+    write_file(weights, input + 2, count);
+    write_file(path, input + 2 + count, size - 2 - count);
+    return path;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
     static const int64_t vocabularies[] = {2, 256, 60000, 70000};
     if (size < 1) return 0;
     const int64_t vocabulary = vocabularies[input[0] >> 2 & 3];
-    const char *path = fuzz_file(0, input + 1, size - 1);
+    const bool weighted = input[0] & 16 && size >= 3;
+    const char *path =
+        weighted ? write_weighted(input + 1, size - 1) : fuzz_file(0, input + 1, size - 1);
     const struct hrt_data_request request = {
         .train = &path,
         .trains = 1,

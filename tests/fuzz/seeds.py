@@ -87,6 +87,9 @@ def data():
     for magic, version, form in (20240520, 1, "H"), (20240801, 7, "I"):
         head = struct.pack("<3i", magic, version, 60).ljust(1024, b"\0")
         yield b"\x09" + head + struct.pack(f"<60{form}", *range(60))
+        weights = b"hcweight" + struct.pack("<q", 56) + bytes(range(7))  # Sequences of whole documents.
+        head = struct.pack("<4i", magic, version, 56, 7).ljust(1024, b"\0")
+        yield b"\x19" + struct.pack("<H", len(weights)) + weights + head + struct.pack(f"<56{form}", *range(56))
 
 
 def teacher():

@@ -481,7 +481,7 @@ static void tokens_of_weight_0_are_no_targets(void **state) {
     assert_int_equal(count, 3 * 2);
     assert_true(hrt_data_window(&data, 0, ids, targets, &error));
     assert_memory_equal(targets, ((int32_t[]){'g', 'h', 'i', 'j'}), sizeof targets);
-    assert_true(hrt_data_window_targets(&data, 1, &count, &error));
+    assert_true(hrt_data_window_targets(&data, 0, 1, &count, &error));
     assert_int_equal(count, 4);
     hrt_data_close(&data);
 }

@@ -116,8 +116,8 @@ static void losses_are_logged_by_name(void **state) {
     struct hrt_jsonl log;
     struct hrt_number_of number[HRT_NUMBERS_OF];
     struct hrt_step_report named = step;
-    named.named = (struct hrt_named_losses){
-        .count = 2, .loss = losses, .value = {4.25, NAN}, .validation = {4.5, 6}};
+    named.named = (struct hrt_named_losses){.count = 2, .loss = losses, .value = {4.25, NAN}};
+    named.validation = (struct hrt_validation){.named = {4.5, 6}};
     assert_true(hrt_log_jsonl_open(&log, "log", 0, &error));
     assert_true(hrt_log_jsonl_step(&log, &named, &no_layers, &error));
     named.evaluated = true;
@@ -150,7 +150,7 @@ static char *shown(bool redraws, double seconds) {
         shown_step.step = i;
         shown_step.seconds = seconds;
         shown_step.evaluated = i == 5;
-        shown_step.validation_loss = 3.25;
+        shown_step.validation.loss = 3.25;
         hrt_log_progress_step(&progress, &shown_step);
     }
     hrt_log_progress_end_line(&progress);
@@ -208,7 +208,7 @@ static void expect_in_terminal(unsigned short columns, bool alone, size_t longes
     struct hrt_step_report report = of_ranks();
     assert_true(hrt_log_progress_step(&progress, &report));
     report.evaluated = true;
-    report.validation_loss = 3.25;
+    report.validation.loss = 3.25;
     assert_true(hrt_log_progress_step(&progress, &report));
     while (!strstr(text, "| val 3.2500\r\n")) {
         const ssize_t got = read(ours, text + used, sizeof text - used - 1);
@@ -263,7 +263,7 @@ static void a_json_line_holds_the_step(void **state) {
     struct hrt_device host = {0};
     struct hrt_step_report evaluated = step;
     evaluated.evaluated = true;
-    evaluated.validation_loss = 3.5;
+    evaluated.validation.loss = 3.5;
     assert_true(hrt_train_load_counts_create(&loads, &bigram, &host, &error));
     memcpy(loads.count, ((int64_t[]){1, 2, 3, 0}), 4 * sizeof *loads.count);
     const struct hrt_log_layers layers = {.routers = &loads, .loads = &loads};

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "runtime/train/trainer.h"
 #include "tests/runtime/support/case.h"
@@ -49,7 +50,7 @@ static void an_order_costs_next_to_nothing(void **state) {
     int64_t sum = 0;
     const clock_t begun = clock();
     for (uint64_t n = 0; n < DRAWS; n++)
-        sum += hrt_data_order_place(HRT_DATA_ORDER_shuffle, 1, 1000000000000, 1024, n);
+        sum += hrt_data_order_place(HRT_DATA_ORDER_shuffle, 1, 1000000000000, 1024, 1, n);
     const double seconds = (double)(clock() - begun) / CLOCKS_PER_SEC;
     assert_true(sum > 0);
     printf("%.2f us for a sequence of 1e12 tokens\n", 1e6 * seconds / DRAWS);
@@ -66,8 +67,10 @@ struct reading {
     struct hrt_comm comm;
     struct hrt_data data;
     struct hrt_trainer trainer;
+    bool packed;       // Files of sequences of whole documents.
     int length[FILES]; // Tokens.
     int count[FILES][MOST];
+    bool counts[FILES][MOST]; // Their weights, of packed files.
     int64_t tokens;
 };
 
@@ -81,11 +84,17 @@ static void write_files(struct reading *r, struct hrt_stream stream, uint64_t *i
     for (int i = 0; i < FILES; i++) {
         char name[16];
         uint32_t token[MOST];
+        const int positions = (int)r->program.positions;
         r->length[i] = 40 + below(stream, index, 1200);
-        for (int k = 0; k < r->length[i]; k++) token[k] = (uint32_t)(i * MOST + k);
+        if (r->packed) r->length[i] += positions - r->length[i] % positions;
+        for (int k = 0; k < r->length[i]; k++) {
+            token[k] = (uint32_t)(i * MOST + k);
+            r->counts[i][k] = below(stream, index, 3) > 0;
+        }
         snprintf(name, sizeof name, "part%d", i);
         test_write_llmc(name,
                         (struct test_llmc){20240520, 1, r->length[i], 2, token, r->length[i], 0});
+        if (r->packed) test_pack_llmc(name, positions, r->counts[i], r->length[i]);
         r->tokens += r->length[i];
     }
 }
@@ -129,6 +138,11 @@ static void read_sequence(struct reading *r, int64_t number) {
         const int file = ids[i] / MOST, at = ids[i] % MOST;
         const bool last = at + 1 == r->length[file];
         r->count[file][at]++;
+        if (r->packed) {
+            assert_int_equal(at % positions, i); // As the file has it.
+            assert_int_equal(targets[i], !last && r->counts[file][at + 1] ? ids[i] + 1 : -1);
+            continue;
+        }
         assert_int_equal(targets[i], last ? (file + 1) % FILES * MOST : ids[i] + 1);
         if (i) assert_int_equal(ids[i], targets[i - 1]);
     }
@@ -167,13 +181,13 @@ static int64_t count_read(const struct reading *r, int times) {
     return found;
 }
 
-static void an_epoch_reads_each_token_once(void **state) {
-    (void)state;
+static void read_an_epoch(bool packed) {
     static struct reading r;
     for (int i = 0; i < CASES; i++) {
         const struct hrt_stream stream = key_of((uint64_t)i);
         uint64_t index = 0;
-        r = (struct reading){.config = {.train_seed = i}, .program = {.name = "m"}};
+        r = (struct reading){
+            .config = {.train_seed = i}, .program = {.name = "m"}, .packed = packed};
         r.program.positions = 1 + below(stream, &index, 39);
         write_files(&r, stream, &index);
         open_files(&r, i % 4 ? HRT_DATA_ORDER_shuffle : HRT_DATA_ORDER_sequential);
@@ -182,8 +196,24 @@ static void an_epoch_reads_each_token_once(void **state) {
         assert_int_equal(windows, r.tokens / r.program.positions);
         assert_int_equal(count_read(&r, 0), rest);
         assert_int_equal(count_read(&r, 1), r.tokens - rest);
+        assert_true(!packed || rest == 0);
         hrt_data_close(&r.data);
+        for (int k = 0; k < FILES; k++) {
+            char name[24];
+            snprintf(name, sizeof name, "part%d.weights", k);
+            unlink(name);
+        }
     }
+}
+
+static void an_epoch_reads_each_token_once(void **state) {
+    (void)state;
+    read_an_epoch(false);
+}
+
+static void an_epoch_reads_each_packed_sequence_once(void **state) {
+    (void)state;
+    read_an_epoch(true);
 }
 
 static void epochs_are_cut_and_ordered_differently(void **state) {
@@ -191,7 +221,7 @@ static void epochs_are_cut_and_ordered_differently(void **state) {
     int64_t place[2][50];
     for (int epoch = 0; epoch < 2; epoch++) {
         for (int k = 0; k < 50; k++)
-            place[epoch][k] = hrt_data_order_place(HRT_DATA_ORDER_shuffle, 3, 50 * 16, 16,
+            place[epoch][k] = hrt_data_order_place(HRT_DATA_ORDER_shuffle, 3, 50 * 16, 16, 1,
                                                    (uint64_t)(epoch * 50 + k));
     }
     assert_int_not_equal(place[0][0] % 16, place[1][0] % 16);
@@ -204,7 +234,7 @@ static void epochs_are_cut_and_ordered_differently(void **state) {
 static void sequential_goes_on_over_the_end(void **state) {
     (void)state;
     for (uint64_t n = 0; n < 100; n++)
-        assert_int_equal(hrt_data_order_place(HRT_DATA_ORDER_sequential, n, 103, 10, n),
+        assert_int_equal(hrt_data_order_place(HRT_DATA_ORDER_sequential, n, 103, 10, 1, n),
                          n * 10 % 103);
 }
 
@@ -263,6 +293,7 @@ int main(void) {
         cmocka_unit_test(orders_look_random),
         cmocka_unit_test(an_order_costs_next_to_nothing),
         cmocka_unit_test(an_epoch_reads_each_token_once),
+        cmocka_unit_test(an_epoch_reads_each_packed_sequence_once),
         cmocka_unit_test(epochs_are_cut_and_ordered_differently),
         cmocka_unit_test(sequential_goes_on_over_the_end),
         cmocka_unit_test(sources_have_their_shares_and_orders),

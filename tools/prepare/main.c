@@ -31,6 +31,8 @@ static const char help[] =
     "      --field=text      field of JSON records that holds the text\n"
     "      --bad=stop        at a record that is no JSON or has no such text; skip: leave it out\n"
     "      --frame           put around each document what the tokenizer puts around a text\n"
+    "      --pack=T          whole documents in sequences of T positions, those of the model, by "
+    "best fit\n"
     "      --validation=0    share of the documents that go to FOLDER/validation instead\n"
     "      --seed=1          which documents these are\n"
     "      --threads=N       as many as there are processors\n"
@@ -69,6 +71,7 @@ enum flag {
     SHOW,
     TOKENS,
     BLOCK,
+    PACK,
     BAD,
     TEMPLATE,
     DATE
@@ -89,6 +92,7 @@ static const struct option flags[] = {
     {"show", required_argument, NULL, SHOW},
     {"tokens", required_argument, NULL, TOKENS},
     {"block", required_argument, NULL, BLOCK},
+    {"pack", required_argument, NULL, PACK},
     {"bad", required_argument, NULL, BAD},
     {"model", required_argument, NULL, 'm'},
     {"template", required_argument, NULL, TEMPLATE},
@@ -171,6 +175,8 @@ static bool read_flag(int flag, struct options *o, struct hrt_error *error) {
         return read_number("tokens", 1, INT32_MAX, &o->tokens, error);
     case BLOCK:
         return read_number("block", 1, 1 << 24, &o->block, error);
+    case PACK:
+        return read_number("pack", 2, 1 << 24, &o->pack, error);
     default:
         return hrt_fail_usage(error, "see --help");
     }

@@ -1,5 +1,6 @@
-// Writing llm.c's .bin: a header of 256 int32, the third of which is the number of tokens; then the tokens. And the
-// weights of tokens, where some do not count.
+// Writing llm.c's .bin: a header of 256 int32, the third of which is the number of tokens; then the tokens. The
+// fourth, which llm.c leaves 0, is the length of the sequences of a packed file. And the weights of tokens, where
+// some do not count.
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -17,7 +18,7 @@ static bool fail_write(const struct output *output, struct hrt_error *error) {
 }
 
 static bool write_header(struct output *output) {
-    int32_t header[HEADER_WORDS] = {20240520, 1, (int32_t)output->tokens};
+    int32_t header[HEADER_WORDS] = {20240520, 1, (int32_t)output->tokens, output->packed};
     if (output->token_bytes == 4) header[0] = 20240801, header[1] = 7;
     return fwrite(header, sizeof header, 1, output->replacement.file) == 1;
 }
@@ -45,11 +46,12 @@ static bool begin_weights(struct output *output, struct hrt_error *error) {
 }
 
 bool output_begin(struct output *output, const char *path, int64_t vocabulary, bool weighted,
-                  struct hrt_error *error) {
+                  int64_t packed, struct hrt_error *error) {
     const char *why;
     *output = (struct output){.vocabulary = vocabulary,
                               .token_bytes = vocabulary <= 65536 ? 2 : 4,
                               .path = strdup(path),
+                              .packed = (int32_t)packed,
                               .weighted = weighted};
     if (!output->path) return hrt_fail(error, "out of memory");
     if (!hf_replace_begin(&output->replacement, path, &why)) {
@@ -114,12 +116,12 @@ static bool write_record(const struct output *output, json_t *made, struct hrt_e
     struct hf_replacement replacement;
     if (snprintf(path, sizeof path, "%s.json", output->path) >= (int)sizeof path)
         return hrt_fail(error, "'%s' is too long a name", output->path);
-    json_t *record =
-        json_pack("{s:s, s:i, s:I, s:I, s:i, s:I, s:o*, s:O}", "format", "llm.c", "token_bytes",
-                  output->token_bytes, "tokens", (json_int_t)output->tokens, "documents",
-                  (json_int_t)output->documents, "largest", (int)output->largest, "crc32",
-                  (json_int_t)output->crc, "counted",
-                  output->weighted ? json_integer(output->counted) : NULL, "made", made);
+    json_t *record = json_pack(
+        "{s:s, s:i, s:I, s:I, s:i, s:I, s:o*, s:o*, s:O}", "format", "llm.c", "token_bytes",
+        output->token_bytes, "tokens", (json_int_t)output->tokens, "documents",
+        (json_int_t)output->documents, "largest", (int)output->largest, "crc32",
+        (json_int_t)output->crc, "counted", output->weighted ? json_integer(output->counted) : NULL,
+        "packed", output->packed ? json_integer(output->packed) : NULL, "made", made);
     if (!record) return hrt_fail(error, "out of memory");
     bool done = hf_replace_begin(&replacement, path, &why);
     if (done) {

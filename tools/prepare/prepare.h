@@ -26,6 +26,7 @@ struct options {
     int64_t tokens, block; // --tokens, --block: of mix.
     int64_t show;          // --show: tokens that inspect prints.
     int64_t vocabulary;    // --vocabulary: the bound of ids; 0: not given.
+    int64_t pack;          // --pack: tokens of a sequence of whole documents; 0: none.
     char **file;           // The rest of the command line.
     int files;
 };
@@ -95,19 +96,36 @@ struct output {
     char *path;         // Owned.
     int token_bytes;
     int64_t vocabulary, tokens, documents;
-    int32_t largest;
-    uint32_t crc; // CRC-32 of the tokens.
+    int32_t largest, packed; // `packed`: tokens of a sequence of whole documents; 0: it has none.
+    uint32_t crc;            // CRC-32 of the tokens.
 };
 
 // Ids of the file are below `vocabulary`, which decides how wide they are. `weighted`: with a weight for each.
+// `packed`: as of struct output; packed files have weights.
 bool output_begin(struct output *output, const char *path, int64_t vocabulary, bool weighted,
-                  struct hrt_error *error);
+                  int64_t packed, struct hrt_error *error);
 // Adds tokens, all of which or none are in one document. `counts` [count]: their weights, of a weighted file; NULL: 0.
 bool output_add(struct output *output, const int32_t *id, const bool *counts, size_t count,
                 struct hrt_error *error);
 // Finishes the file and writes the record, to which `made` (owned by the caller) is added as "made"; or drops both,
 // when the data to write failed.
 bool output_end(struct output *output, bool sound, json_t *made, struct hrt_error *error);
+
+// Documents on their way to sequences of `positions` tokens, 2 to 2^24, which have whole ones (pack.c). `end`: the
+// token that ends documents, which padding is made of. NULL: out of memory.
+struct pack;
+struct pack *pack_create(int64_t positions, int32_t end, struct hrt_error *error);
+void pack_free(struct pack *pack);
+// Adds tokens to the open document. `counts` [count]: their weights; NULL: each has `otherwise`.
+bool pack_put(struct pack *pack, const int32_t *id, const bool *counts, bool otherwise,
+              size_t count, struct hrt_error *error);
+// Ends the open document, if it has a token; one that does not end in `end` gets one, which does not count. Now and
+// then sequences are written.
+bool pack_close(struct pack *pack, struct output *output, struct hrt_error *error);
+// The same, and all sequences are written.
+bool pack_flush(struct pack *pack, struct output *output, struct hrt_error *error);
+// Tokens of padding that were written.
+int64_t pack_padding(const struct pack *pack);
 
 // ---- records
 

@@ -36,6 +36,7 @@ struct task {
     char out[PARTS][PATH_MAX];
     struct source *source;
     struct output output[PARTS];
+    struct pack *pack[PARTS]; // With --pack.
     int parts;
     int64_t documents;
     time_t told;
@@ -69,7 +70,8 @@ static json_t *made_of(const struct job *job, const struct task *task) {
                              "frame", (int)o->frame, "skip", (int)o->skip, "input", (int)o->kind,
                              "field", o->field, "validation", o->validation, "seed",
                              (json_int_t)o->seed, "vocabulary", (json_int_t)job->vocabulary);
-    if (made && job->chat && json_object_set_new(made, "chat", chat_record(job->chat)) != 0) {
+    if (made && ((job->chat && json_object_set_new(made, "chat", chat_record(job->chat)) != 0) ||
+                 (o->pack && json_object_set_new(made, "pack", json_integer(o->pack)) != 0))) {
         json_decref(made);
         made = NULL;
     }
@@ -143,20 +145,47 @@ static bool encode_batch(struct job *job, struct task *task, int count) {
     return tell_failed(job, task, count, why);
 }
 
+// Adds a document to one of the input's files.
+static bool write_plain(const struct job *job, const struct task *task,
+                        const struct document *document, struct output *output) {
+    output->documents++;
+    return output_add(output, document->ids.at, document->counts, document->ids.count,
+                      job->error) &&
+           (job->end < 0 || !source_is_text(task->source) ||
+            output_add(output, &job->end, NULL, 1, job->error));
+}
+
+// The same, of whole documents in sequences. In an input of tokens one ends wherever the token of --end is.
+static bool write_packed(const struct job *job, struct task *task, const struct document *document,
+                         int part) {
+    struct pack *pack = task->pack[part];
+    struct output *output = &task->output[part];
+    const struct hrt_ids *ids = &document->ids;
+    if (source_is_text(task->source))
+        return pack_put(pack, ids->at, document->counts, true, ids->count, job->error) &&
+               pack_put(pack, &job->end, NULL, !job->chat, 1, job->error) &&
+               pack_close(pack, output, job->error);
+    for (size_t i = 0, count; i < ids->count; i += count) {
+        for (count = 1; i + count < ids->count && ids->at[i + count - 1] != job->end;) count++;
+        if (!pack_put(pack, ids->at + i, document->counts ? document->counts + i : NULL, true,
+                      count, job->error))
+            return false;
+        if (ids->at[i + count - 1] == job->end && !pack_close(pack, output, job->error))
+            return false;
+    }
+    return true;
+}
+
 static bool write_batch(struct job *job, struct task *task, int count) {
     const struct hrt_stream stream =
         hrt_stream_make((uint64_t)job->options->seed, "validation", task->name);
     for (int i = 0; i < count; i++) {
         const struct document *document = &job->document[i];
-        const struct hrt_ids *ids = &document->ids;
         if (document->left_out) continue;
         const double drawn = hrt_draw_uniform(stream, (uint64_t)task->documents++);
-        struct output *output =
-            &task->output[drawn < job->options->validation ? VALIDATION : TRAIN];
-        output->documents++;
-        if (!output_add(output, ids->at, document->counts, ids->count, job->error)) return false;
-        if (job->end >= 0 && source_is_text(task->source) &&
-            !output_add(output, &job->end, NULL, 1, job->error))
+        const int part = drawn < job->options->validation ? VALIDATION : TRAIN;
+        if (!(job->options->pack ? write_packed(job, task, document, part)
+                                 : write_plain(job, task, document, &task->output[part])))
             return false;
     }
     return true;
@@ -165,14 +194,16 @@ static bool write_batch(struct job *job, struct task *task, int count) {
 static void tell(struct task *task, bool done) {
     const time_t now = time(NULL);
     if (!done && (now == task->told || !isatty(STDERR_FILENO))) return;
-    int64_t tokens = 0, counted = 0;
+    int64_t tokens = 0, counted = 0, padding = 0;
     for (int part = 0; part < task->parts; part++) {
         tokens += task->output[part].tokens;
         counted += task->output[part].counted;
+        padding += task->pack[part] ? pack_padding(task->pack[part]) : 0;
     }
     fprintf(stderr, "%s%s: %" PRId64 " %s, %" PRId64 " tokens", isatty(STDERR_FILENO) ? "\r" : "",
             task->path, task->documents, task->documents == 1 ? "document" : "documents", tokens);
     if (task->output[0].weighted) fprintf(stderr, ", %" PRId64 " count in the loss", counted);
+    if (task->pack[0]) fprintf(stderr, ", %" PRId64 " are padding", padding);
     if (done) fputs("\n", stderr);
     task->told = now;
 }
@@ -194,27 +225,46 @@ static bool copy_all(struct job *job, struct task *task) {
             return false;
         tell(task, false);
     }
+    for (int part = 0; part < task->parts && task->pack[part]; part++) {
+        if (!pack_flush(task->pack[part], &task->output[part], job->error)) return false;
+    }
     return true;
 }
 
 // ---- inputs
 
+// Whether the input is one that the command takes.
+static bool check_source(const struct job *job, const struct task *task) {
+    const bool text = source_is_text(task->source);
+    if (text && !job->tokenizer)
+        return hrt_fail_usage(job->error, "'%s' is text: --tokenizer=FILE is wanted", task->path);
+    if (job->chat && !source_has_records(task->source))
+        return hrt_fail_usage(
+            job->error, "'%s': conversations are JSON lines or a JSON array; --input=jsonl or json",
+            task->path);
+    return text || !job->options->pack || task->parts == 1 ||
+           hrt_fail_usage(job->error,
+                          "'%s' holds tokens: with --pack they have no --validation, as documents "
+                          "are not known before",
+                          task->path);
+}
+
+static bool begin_output(const struct job *job, struct task *task, int part) {
+    const int64_t pack = job->options->pack;
+    const bool weighted = job->chat || pack || source_is_weighted(task->source);
+    if (pack && !(task->pack[part] = pack_create(pack, job->end, job->error))) return false;
+    return output_begin(&task->output[part], task->out[part], job->vocabulary, weighted, pack,
+                        job->error);
+}
+
 static bool run_task(struct job *job, struct task *task, json_t *made) {
     int begun = 0;
-    bool sound = true;
     task->source = source_open(task->path, job->options->kind, job->options->field,
                                job->options->skip, job->error);
     if (!task->source) return false;
-    if (source_is_text(task->source) && !job->tokenizer)
-        sound = hrt_fail_usage(job->error, "'%s' is text: --tokenizer=FILE is wanted", task->path);
-    if (job->chat && !source_has_records(task->source))
-        sound = hrt_fail_usage(
-            job->error, "'%s': conversations are JSON lines or a JSON array; --input=jsonl or json",
-            task->path);
-    const bool weighted = job->chat || source_is_weighted(task->source);
+    bool sound = check_source(job, task);
     while (sound && begun < task->parts) {
-        sound = output_begin(&task->output[begun], task->out[begun], job->vocabulary, weighted,
-                             job->error);
+        sound = begin_output(job, task, begun);
         begun += sound;
     }
     sound = sound && copy_all(job, task);
@@ -225,6 +275,7 @@ static bool run_task(struct job *job, struct task *task, json_t *made) {
     if (sound) tell_empty(task);
     for (int part = begun - 1; part >= 0; part--)
         sound = output_end(&task->output[part], sound, made, job->error) && sound;
+    for (int part = 0; part < PARTS; part++) pack_free(task->pack[part]);
     source_close(task->source);
     return sound;
 }
@@ -257,7 +308,10 @@ static bool load(struct job *job) {
     if (o->model && !(job->chat = chat_load(o->model, o->template, o->date, job->error)))
         return false;
     if (!o->tokenizer) {
-        if (o->vocabulary) return true;
+        if (o->vocabulary && !o->pack) return true;
+        if (o->pack)
+            return hrt_fail_usage(
+                job->error, "--pack: --tokenizer=FILE is wanted, which has the token of --end");
         return hrt_fail_usage(job->error,
                               "--tokenizer=FILE is wanted, or --vocabulary=N of tokens");
     }
@@ -274,6 +328,9 @@ static bool load(struct job *job) {
     if (!o->end)
         return hrt_fail_usage(job->error,
                               "which token ends a document? --end=TOKEN, or --end=none");
+    if (o->pack && strcmp(o->end, "none") == 0)
+        return hrt_fail_usage(job->error, "--pack: --end=TOKEN is wanted, by which a model tells "
+                                          "documents of a sequence from each other");
     if (strcmp(o->end, "none") != 0) job->end = hrt_tokenizer_find(job->tokenizer, o->end);
     return job->end >= 0 || strcmp(o->end, "none") == 0 ||
            hrt_fail_usage(job->error, "--end=%s: '%s' has no such added token", o->end,

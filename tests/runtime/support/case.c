@@ -42,6 +42,21 @@ void test_write_llmc(const char *name, struct test_llmc file) {
     free(data);
 }
 
+void test_pack_llmc(const char *name, int32_t packed, const bool *counts, int64_t count) {
+    char path[64];
+    unsigned char weights[16 + 1024] = "hcweight";
+    assert_true(count <= 8 * 1024);
+    memcpy(weights + 8, &count, sizeof count);
+    for (int64_t i = 0; i < count; i++) weights[16 + i / 8] |= (unsigned char)(counts[i] << i % 8);
+    snprintf(path, sizeof path, "%s.weights", name);
+    test_write(path, weights, 16 + ((size_t)count + 7) / 8);
+    FILE *file = fopen(name, "r+");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 12, SEEK_SET), 0);
+    assert_int_equal(fwrite(&packed, sizeof packed, 1, file), 1);
+    assert_int_equal(fclose(file), 0);
+}
+
 void test_write_text(const char *name, size_t count) {
     static const char text[] = "a fox and a dog met at the old well; ";
     FILE *file = fopen(name, "w");
