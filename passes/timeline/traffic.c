@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "passes/timeline/owners.h"
+#include "runtime/plan/grid.h"
 #include "runtime/plan/plan.h"
 
 static size_t cells(const struct hec_mover *m) {
@@ -60,17 +61,29 @@ void hec_traffic_take(struct hec_mover *m, struct hec_traffic *traffic) {
 
 // ---- counts
 
+// The latencies that a device waits for, one after the other. Over a grid the words that are compared behind the counts
+// go the same way, and rows wait for them; single ones come while the host finds its quotas.
+static double exchange_us(const struct hec_mover *m, const struct hpl_grid *grid) {
+    const struct hec_machine *machine = m->scene.machine;
+    const bool alone = m->stage.topology.nodes == 1;
+    const double once = alone ? machine->intra_latency : machine->inter_latency;
+    if (grid->groups == 1) return 1e6 * once;
+    const double inside = grid->inside > 1 ? machine->intra_latency : 0;
+    return 2e6 * (hpl_grid_rounds(grid) * machine->inter_latency + inside);
+}
+
 static int32_t add_exchange(struct hec_mover *m, int32_t layer) {
     const struct hpl_topology *t = &m->stage.topology;
+    const struct hpl_grid grid = hpl_grid_of(t->devices, t->nodes, t->node);
     const double own = 4.0 * m->cost->experts * (t->devices - 1);
     const double each = t->nodes > 1 ? (double)t->devices / t->nodes : 0;
+    const double enter = grid.groups == t->nodes ? t->nodes - 1 : t->devices - each;
     for (int32_t d = 0; d < t->devices; d++) m->out[d] = m->in[d] = own;
     for (int32_t n = 0; n < t->nodes; n++)
-        m->node_out[n] = m->node_in[n] = 4.0 * m->cost->experts * each * (t->devices - each);
-    const struct hec_machine *machine = m->scene.machine;
+        m->node_out[n] = m->node_in[n] = 4.0 * m->cost->experts * each * enter;
     const int32_t transfer = hec_transfer_new(m->lanes, HEC_LANE_COUNTS, "counts", layer);
     hec_transfer_loads(m->lanes, transfer, m->out, m->in, m->node_out, m->node_in,
-                       1e6 * (t->nodes > 1 ? machine->inter_latency : machine->intra_latency));
+                       exchange_us(m, &grid));
     return transfer;
 }
 

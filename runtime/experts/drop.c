@@ -64,7 +64,9 @@ static void count_picks(struct drop *drop, bool equal) {
         const int32_t e = drop->ids[p];
         mine[e] += !equal || order_of(drop, p) == drop->least[e];
     }
-    if (!drop->alone) hrt_experts_gather_counts(drop->experts, drop->layer);
+    if (!drop->alone)
+        hrt_experts_gather_counts(drop->experts, mine, drop->layer->count,
+                                  drop->layer->set->experts);
 }
 
 // One digit: adds up how many top-k choices that begin like `least` go on with each digit, and lets `least`

@@ -4,6 +4,7 @@
 
 #include "kernels/route/route.h"
 #include "runtime/experts/layer.h"
+#include "runtime/net/all_gather.h"
 #include "runtime/plan/share.h"
 
 // Elements of the compared word, which comes first in a message.
@@ -22,43 +23,44 @@ void hrt_experts_sort_pairs(struct hrt_experts *experts, struct hrt_experts_laye
 
 // ---- what all ranks learn
 
-// Begins to tell all ranks the first `words` of experts->said: experts->heard will have those of each.
+// Where the words of a rank are, of exchanges of as many.
+static uint32_t *words_of(const struct hrt_experts *experts, int rank, size_t words) {
+    return experts->heard + words * hrt_net_gathered_at(&experts->grid, experts->comm->rank, rank);
+}
+
+// Begins to tell all ranks this one's words, the compared one and others, which are in their place.
 static struct hrt_mark begin_to_tell(struct hrt_experts *experts, size_t words) {
-    const int ranks = experts->comm->size;
-    const size_t bytes = words * sizeof *experts->said;
-    for (int r = 0; r < ranks; r++) {
-        experts->bytes[0][r] = bytes;
-        experts->offset[0][r] = (size_t)r * bytes;
-    }
-    const struct hrt_exchange exchange = {.send_bytes = experts->bytes[0],
-                                          .send_offset = experts->zeros,
-                                          .recv_bytes = experts->bytes[0],
-                                          .recv_offset = experts->offset[0]};
     experts->steps.on_device = false;
-    hrt_net_steps_exchange(&experts->steps, experts->comm, experts->heard, experts->said,
-                           &exchange);
+    hrt_net_steps_all_gather(&experts->steps, &experts->grid, experts->comm->rank, experts->heard,
+                             words * sizeof *experts->heard);
     return hrt_net_lane_submit(experts->comm, HRT_LANE_COUNTS, &experts->steps);
+}
+
+static struct hrt_mark begin_to_compare(struct hrt_experts *experts, uint64_t word) {
+    memcpy(words_of(experts, experts->comm->rank, WORD), &word, sizeof word);
+    return begin_to_tell(experts, WORD);
 }
 
 static void compare_heard(struct hrt_experts *experts, size_t words) {
     experts->compared++;
     for (int r = 1; r < experts->comm->size; r++) {
-        const uint32_t *heard = experts->heard + (size_t)r * words;
-        if (experts->differ && memcmp(heard, experts->heard, sizeof experts->word) != 0)
+        if (experts->differ && memcmp(words_of(experts, r, words), words_of(experts, 0, words),
+                                      sizeof experts->word) != 0)
             experts->differ(experts->differ_context);
     }
 }
 
-void hrt_experts_gather_counts(struct hrt_experts *experts, struct hrt_experts_layer *layer) {
-    const size_t count = (size_t)layer->set->experts, words = count + WORD;
+void hrt_experts_gather_counts(struct hrt_experts *experts, const uint32_t *mine, uint32_t *count,
+                               int64_t size) {
+    const size_t words = (size_t)size + WORD;
     hrt_experts_agree(experts);
-    memcpy(experts->said, &experts->word, sizeof experts->word);
-    memcpy(experts->said + WORD, experts->mine, count * sizeof *experts->mine);
+    uint32_t *own = words_of(experts, experts->comm->rank, words);
+    memcpy(own, &experts->word, sizeof experts->word);
+    memcpy(own + WORD, mine, (size_t)size * sizeof *mine);
     hrt_net_lane_join(experts->comm, begin_to_tell(experts, words), "the counts of rows");
     compare_heard(experts, words);
     for (int r = 0; r < experts->comm->size; r++)
-        memcpy(layer->count + (size_t)r * count, experts->heard + (size_t)r * words + WORD,
-               count * sizeof *experts->heard);
+        memcpy(count + r * size, words_of(experts, r, words) + WORD, (size_t)size * sizeof *count);
 }
 
 void hrt_experts_vouch(struct hrt_experts *experts, uint64_t word) {
@@ -72,9 +74,8 @@ void hrt_experts_watch(struct hrt_experts *experts, hrt_differ_fn *differ, void 
 
 void hrt_experts_compare(struct hrt_experts *experts) {
     hrt_experts_agree(experts);
-    memcpy(experts->said, &experts->word, sizeof experts->word);
     experts->comparing = true;
-    experts->words_told = begin_to_tell(experts, WORD);
+    experts->words_told = begin_to_compare(experts, experts->word);
 }
 
 void hrt_experts_agree(struct hrt_experts *experts) {
@@ -90,9 +91,9 @@ int64_t hrt_experts_compared(const struct hrt_experts *experts) {
 
 void hrt_experts_gather(struct hrt_experts *experts, uint64_t word, uint64_t *all) {
     hrt_experts_agree(experts);
-    memcpy(experts->said, &word, sizeof word);
-    hrt_net_lane_join(experts->comm, begin_to_tell(experts, WORD), "the comparison of plans");
-    memcpy(all, experts->heard, (size_t)experts->comm->size * sizeof word);
+    hrt_net_lane_join(experts->comm, begin_to_compare(experts, word), "the comparison of plans");
+    for (int r = 0; r < experts->comm->size; r++)
+        memcpy(&all[r], words_of(experts, r, WORD), sizeof word);
 }
 
 // ---- a device with separate memory
@@ -186,7 +187,7 @@ void hrt_experts_route(struct hrt_experts *experts, int set, int64_t at, const i
     hrt_device_join(experts->device, HRT_WHY_ROUTES);
     for (int64_t e = 0; e < layer->set->experts; e++)
         experts->mine[e] = (uint32_t)(experts->first[e + 1] - experts->first[e]);
-    hrt_experts_gather_counts(experts, layer);
+    hrt_experts_gather_counts(experts, experts->mine, layer->count, layer->set->experts);
     layer->divided = false;
 }
 

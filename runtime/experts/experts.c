@@ -143,7 +143,6 @@ static void lay_out_counts(struct carve *here, struct hrt_experts *experts,
     experts->to = take(here, most->holders, sizeof *experts->to);
     experts->here = take(here, ranks * most->slots, sizeof *experts->here);
     experts->mine = take(here, most->experts, sizeof *experts->mine);
-    experts->said = take(here, most->experts + 2, sizeof *experts->said);
     experts->heard = take(here, ranks * (most->experts + 2), sizeof *experts->heard);
     experts->counts = take(here, ranks * shape->sequences * most->experts, sizeof *experts->counts);
     if (!most->limited) return;
@@ -169,7 +168,6 @@ static void lay_out_wave(struct blocks *blocks, struct hrt_experts *experts,
         experts->bytes[way] = take(here, ranks, sizeof(size_t));
         experts->offset[way] = take(here, ranks, sizeof(size_t));
     }
-    experts->zeros = take(here, ranks, sizeof(size_t));
     experts->steps = (struct hrt_steps){.step = take(here, 2 * ranks, sizeof(struct hrt_step)),
                                         .room = 2 * ranks};
     experts->sent = take(there, 1, most.sent);
@@ -224,13 +222,13 @@ static void place_owners(struct hpl_plan *plan, int ranks) {
 static void begin(struct hrt_experts *experts, const struct hrt_experts_shape *shape,
                   struct hrt_comm *comm) {
     experts->comm = comm;
+    experts->grid = hpl_grid_of(comm->size, comm->nodes, comm->node_of);
     hrt_experts_tokens(experts, 0, 0);
     experts->word = 0;
     experts->compared = 0;
     experts->comparing = false;
     experts->steps.on_device = false;
     hrt_experts_watch(experts, NULL, NULL);
-    memset(experts->zeros, 0, (size_t)comm->size * sizeof(size_t));
     for (int s = 0; s < shape->sets; s++) {
         for (int64_t i = 0; i < shape->set[s].layers; i++) {
             struct hrt_experts_layer *layer = hrt_layer(experts, s, i);

@@ -7,6 +7,7 @@
 #include "runtime/device/device.h"
 #include "runtime/experts/experts.h"
 #include "runtime/net/transport.h"
+#include "runtime/plan/grid.h"
 #include "runtime/plan/types.h"
 
 // The plan and the route of one layer. In memory of both are the arrays that the host writes once the counts of a route
@@ -73,8 +74,9 @@ struct hrt_experts {
     uint32_t *row;          // [holders] quotas of one source
     uint32_t *before, *sum; // [holders] quotas of ranks before this one; of all
     uint32_t *mine;         // [experts]
-    uint32_t *said, *heard; // [1, ranks][experts + 2] the word, and counts
-    size_t *bytes[2], *offset[2], *zeros; // [ranks] of an exchange: sent and received ones, none.
+    struct hpl_grid grid;   // In which ranks tell each other
+    uint32_t *heard;        // [ranks][experts + 2] the word, and counts, by hrt_net_gathered_at.
+    size_t *bytes[2], *offset[2]; // [ranks] of an exchange: sent and received ones.
     // On the device.
     char *sent, *received; // [tokens * picks][width + 1], [wave_rows][width + 1]
     char *result;          // [tokens * picks][width] given back, in the order of `pair`
@@ -83,8 +85,7 @@ struct hrt_experts {
     uint64_t
         word; // The compared word, how often it was compared, and the function to call where ranks differ.
     int64_t compared;
-    bool
-        comparing; // Words alone are on their way, up to the mark: `steps`, `said` and `heard` are taken.
+    bool comparing; // Words alone are on their way, up to the mark: `steps` and `heard` are taken.
     struct hrt_mark words_told;
     hrt_differ_fn *differ;
     void *differ_context;
@@ -123,8 +124,9 @@ struct hrt_part hrt_experts_part_of(const struct hrt_experts *experts, int64_t t
 // Whether groups of `group` tokens (0: one of all) lie each on one rank. The same on every rank.
 bool hrt_experts_group_is_alone(const struct hrt_part *part, int64_t group);
 
-// Tells all ranks experts->mine: layer->count is that of each of them.
-void hrt_experts_gather_counts(struct hrt_experts *experts, struct hrt_experts_layer *layer);
+// Tells all ranks mine [size]: count [ranks][size] is that of each of them.
+void hrt_experts_gather_counts(struct hrt_experts *experts, const uint32_t *mine, uint32_t *count,
+                               int64_t size);
 
 // The host's view of an array of `bytes`: the array itself, or `copy`, in memory of both, which a device with separate
 // memory is only asked to bring: the host then waits for all of them at once.

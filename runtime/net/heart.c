@@ -92,23 +92,25 @@ static int blame(struct hrt_net_heart *heart, int peer, int lane) {
     return peer;
 }
 
-static void raise_alarm(struct hrt_net_heart *heart, int lost) {
+static void raise_alarm(struct hrt_net_heart *heart, int lost, bool all) {
     enum { TRIES = 100 }; // A second: to a lost rank it may never arrive.
     struct hrt_net *own = heart->own;
     for (int r = 0; r < own->size; r++) {
-        if (r != own->rank) own->wire->tell(own, r, HRT_NOTE_ALARM, lost);
+        if (r != own->rank && (all || hpl_grid_near(&own->grid, own->rank, r)))
+            own->wire->tell(own, r, HRT_NOTE_ALARM, lost);
     }
     for (int i = 0; i < TRIES && !own->wire->quiet(own); i++)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 }
 
-// Whether any rank but the silent one answers within four seconds; of two ranks nobody can tell which is lost.
+// Whether any near rank but the silent one answers within four seconds; of two ranks nobody can tell which is lost.
 // Meanwhile the others get their answers, since some may ask at the same time.
 static bool hears_others(struct hrt_net_heart *heart) {
     enum { TRIES = 400 };
     struct hrt_net *own = heart->own;
     for (int r = 0; r < own->size; r++) {
-        if (r != own->rank && r != heart->before) own->wire->tell(own, r, HRT_NOTE_ASK, 0);
+        if (r != own->rank && r != heart->before && hpl_grid_near(&own->grid, own->rank, r))
+            own->wire->tell(own, r, HRT_NOTE_ASK, 0);
     }
     for (int i = 0; i < TRIES && own->size > 2; i++) {
         int32_t answer;

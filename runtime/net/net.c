@@ -6,14 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-// Everybody tells everybody: a rank that waits knows for whom.
+// A rank that waits knows for whom, and that one may wait itself.
 static void net_barrier(struct hrt_comm *comm) {
     struct hrt_net *own = comm->own;
-    for (int i = 1; i < own->size; i++)
-        hrt_net_start(own, false, (own->rank + own->size - i) % own->size, NULL, 0);
-    for (int i = 1; i < own->size; i++)
-        hrt_net_start(own, true, (own->rank + i) % own->size, NULL, 0);
-    hrt_net_finish(own, "barrier");
+    hrt_net_tell_all(own, own->scratch, 1, "barrier");
 }
 
 static void net_be_patient(struct hrt_comm *comm, bool patient) {
@@ -75,6 +71,7 @@ void hrt_net_free(struct hrt_net *own) {
     free(own->watch);
     free(own->node_of);
     free(own->machine_of);
+    free(own->telling.step);
     free(own->scratch);
     free(own);
 }
@@ -97,6 +94,13 @@ struct hrt_net *hrt_net_reserve(const struct hrt_wire *wire, int size) {
         return own;
     hrt_net_free(own);
     return NULL;
+}
+
+static void open_grid(struct hrt_net *own, int nodes) {
+    own->grid = hpl_grid_of(own->size, nodes, own->node_of);
+    own->telling.room = 2 * hpl_grid_messages(&own->grid);
+    own->telling.step = calloc((size_t)own->telling.room + 1, sizeof *own->telling.step);
+    if (!own->telling.step) hrt_net_fail(own, -1, "telling ranks", "out of memory");
 }
 
 // The flag that ranks of this machine share.
@@ -143,6 +147,7 @@ void hrt_net_begin(struct hrt_net *own, struct hrt_comm *comm, int nodes, uint64
                               .run = hrt_net_step_run};
     own->comm = comm;
     hrt_net_lanes_join(own);
+    open_grid(own, nodes);
     hrt_net_peers_open(own);
     find_machines(own);
     int machine = 0; // Ranks of this one.

@@ -21,6 +21,7 @@
 #include "runtime/base/error.h"
 #include "runtime/net/comm.h"
 #include "runtime/net/transport.h"
+#include "runtime/plan/grid.h"
 
 enum {
     HRT_NET_PIECE = 1 << 20,           // Bytes of one message: MPI over TCP sends these eagerly.
@@ -115,8 +116,8 @@ enum { HRT_NOTE_SIGN, HRT_NOTE_ALARM, HRT_NOTE_ASK, HRT_NOTE_ANSWER, HRT_NOTES }
 
 // Functions of the heart that peers.c, which the heart calls, needs. Not called without one.
 struct hrt_net_heart_calls {
-    // Tells all ranks that `lost` is: they end too.
-    void (*alarm)(struct hrt_net_heart *heart, int lost);
+    // Tells all ranks that `lost` is: they end too. `all` false: those near in the grid, of an alarm that is passed on.
+    void (*alarm)(struct hrt_net_heart *heart, int lost, bool all);
     // On the heart's own thread: looks for an alarm. Elsewhere nothing: that thread does.
     void (*follow)(struct hrt_net_heart *heart);
     // Called when this rank has waited too long for `peer` on `lane` (-1: in a collective): finds the rank that keeps
@@ -162,7 +163,9 @@ struct hrt_net {
     struct hrt_net_heart *heart; // NULL: nobody watches.
     const struct hrt_net_heart_calls *calls;
     int32_t *node_of, *machine_of;
-    char *scratch; // HRT_NET_SCRATCH bytes, of all_reduce.
+    struct hpl_grid grid;     // In which ranks tell each other.
+    struct hrt_steps telling; // Messages of a collective over the grid.
+    char *scratch;            // HRT_NET_SCRATCH bytes, of all_reduce.
 };
 
 enum {
@@ -278,9 +281,11 @@ _Noreturn void hrt_net_alone(struct hrt_net *own);
 // Ends the job because `what` failed; `peer` is -1 when it is not known.
 _Noreturn void hrt_net_fail(struct hrt_net *own, int peer, const char *what, const char *why);
 
-// reduce.c: returns when all pieces of the collective called `what` have finished.
-void hrt_net_finish(struct hrt_net *own, const char *what);
-
+// reduce.c
 void hrt_net_all_reduce(struct hrt_comm *comm, void *data, int64_t count, enum hrt_number type);
+
+// Everybody tells everybody a block, at hrt_net_gathered_at of own->grid; returns when all have come. `what` names the
+// wait.
+void hrt_net_tell_all(struct hrt_net *own, void *blocks, size_t bytes, const char *what);
 
 #endif

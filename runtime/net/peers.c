@@ -92,8 +92,9 @@ static _Noreturn void leave(struct hrt_net *own, bool all) {
 }
 
 void hrt_net_follow(struct hrt_net *own, int lost) {
-    own->calls->alarm(own->heart, lost); // For those whom the rank that raised it does not reach.
-    wait_seconds(0.5);                   // The other message comes first.
+    own->calls->alarm(own->heart, lost,
+                      false); // For those whom the rank that raised it does not reach.
+    wait_seconds(0.5);        // The other message comes first.
     clear_away(own, lost);
     leave(own, false);
 }
@@ -126,7 +127,7 @@ static _Noreturn void end(struct hrt_net *own, int lost, enum seen seen, const c
     va_end(arguments);
     fflush(stdout);
     fprintf(stderr, "%s: error: %s\n", program_invocation_short_name, sentence);
-    if (own->heart) own->calls->alarm(own->heart, lost);
+    if (own->heart) own->calls->alarm(own->heart, lost, true);
     const bool gone = lost >= 0 && has_ended(own, lost), last = own->size == 2;
     const bool alone = !own->heart || (!gone && (last || keeper_of(own, lost) < 0));
     if (!alone) clear_away(own, lost);

@@ -17,11 +17,11 @@ left() {
     ps -eo stat=,args= | grep -F "$program" | grep -vE '^Z|mpi_lost.sh|grep' | grep -c . || true
 }
 
-# ended SECONDS ARGUMENT...: runs 3 ranks, which must end within so long and not well.
+# ended SECONDS ARGUMENT...: runs 3 ranks, or $ranks, which must end within so long and not well.
 ended() {
     limit=$1
     shift
-    timeout "$limit" "$here/ranks.sh" 3 "$program" "$@" >"$out/said" 2>&1
+    timeout "$limit" "$here/ranks.sh" "${ranks:-3}" "$program" "$@" >"$out/said" 2>&1
     code=$?
     [ $code -ne 124 ] || fail "no end within $limit s"
     [ $code -ne 0 ] || fail "ended as if all were well"
@@ -60,7 +60,12 @@ for ways in joins computes; do
     said_once 'mpi_loop: error: lost rank 2 \(process'
     ! grep -q 'lost rank [01]' "$out/said" || fail "the wrong rank is named"
 done
-unset HECATE_COMM_TIMEOUT HECATE_COMM_PATIENCE
+# Nor one that waits for it in a round.
+ranks=4
+ended 20 2 gather 0
+said_once 'mpi_loop: error: lost rank 2 \(process'
+! grep -q 'lost rank [013]' "$out/said" || fail "the wrong rank is named"
+unset ranks HECATE_COMM_TIMEOUT HECATE_COMM_PATIENCE
 
 # One that sends less or more than the other side expects.
 ended 15 1 less 0

@@ -2,7 +2,10 @@
 // RANK sends itself the signal after so long, wherever it then is. MILLISECONDS "end": all end well
 // after 50 rounds. SIGNAL "busy": they do, but RANK talks to nobody for so long in between. SIGNAL "less" or "more":
 // RANK sends a byte less or more than is expected. SIGNAL "chain": rank 0 waits for rank 2 by way of rank 1, see below.
-// SIGNAL "differ": RANK has another schedule than the others.
+// SIGNAL "differ": RANK has another schedule than the others. SIGNAL "gather": RANK never comes to where the others
+// tell each other something in rounds. SIGNAL "meet": all end once they have met, and rank 0 says how long that took.
+#include "runtime/base/clock.h"
+#include "runtime/net/all_gather.h"
 #include "runtime/net/transport.h"
 #include "tests/runtime/ranks_case.h"
 
@@ -61,6 +64,17 @@ static void wait_in_a_chain(bool joins) {
     hrt_net_lane_join(&comm, mark, "a chain");
 }
 
+// Each on a node of its own. Most wait for a rank that waits itself.
+static void gather_in_rounds(int rank) {
+    static int32_t blocks[HPL_DEVICES_MAX];
+    static struct hrt_step step[2 * HPL_DEVICES_MAX];
+    struct hrt_steps steps = {.step = step, .room = 2 * HPL_DEVICES_MAX};
+    const struct hpl_grid grid = {1, comm.size};
+    if (comm.rank == rank) rest(1000000);
+    hrt_net_steps_all_gather(&steps, &grid, comm.rank, blocks, sizeof *blocks);
+    hrt_net_lane_join(&comm, hrt_net_lane_submit(&comm, HRT_LANE_COUNTS, &steps), "rounds");
+}
+
 static char *place(const void *context, int32_t expert, int32_t piece, size_t *bytes) {
     (void)expert, (void)piece;
     *bytes = 8;
@@ -98,13 +112,21 @@ int main(int argc, char **argv) {
                         : strcmp(argv[2], "more") == 0 ? (size_t)-1
                                                        : 0;
     const bool busy = strcmp(argv[2], "busy") == 0, ends = busy || strcmp(argv[3], "end") == 0;
+    const double begun = hrt_base_now();
     ranks_open(&comm, getenv("HECATE_TOPOLOGY"));
+    if (strcmp(argv[2], "meet") == 0) {
+        printf("%.3f s\n", hrt_base_now() - begun);
+        hrt_net_comm_barrier(&comm);
+        hrt_net_comm_close(&comm);
+        return 0;
+    }
     struct blow blow = {atoi(argv[2]), atol(argv[3])};
     pthread_t thread;
     if (!ends && less == 0 && comm.rank == atoi(argv[1]))
         pthread_create(&thread, NULL, strike, &blow);
     if (strcmp(argv[2], "chain") == 0) wait_in_a_chain(strcmp(argv[3], "joins") == 0);
     if (strcmp(argv[2], "differ") == 0) plan_differently(atoi(argv[1]));
+    if (strcmp(argv[2], "gather") == 0) gather_in_rounds(atoi(argv[1]));
     printf("talking, %d nodes\n", comm.nodes);
     fflush(stdout);
     for (int round = 0; !ends || round < 50; round++) {

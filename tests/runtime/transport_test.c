@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "runtime/net/all_gather.h"
 #include "tests/runtime/ranks_case.h"
 
 static struct hrt_comm comm;
@@ -291,6 +292,29 @@ static void lists_go_on_before_those_behind_them(void **state) {
     CHECK(first.rounds == 4 && second.rounds == 4);
 }
 
+// Blocks of all ranks, in every grid that they form, some times in a row.
+static void blocks_of_all_are_gathered(void **state) {
+    enum { AGAIN = 20, ROOM = 64, BLOCK = 3000 };
+    static int32_t blocks[ROOM / 2][BLOCK];
+    struct hrt_step step[ROOM];
+    struct hrt_steps steps = {.step = step, .room = ROOM};
+    (void)state;
+    CHECK(2 * comm.size <= ROOM);
+    for (int again = 0; again < AGAIN * comm.size; again++) {
+        const int32_t inside = again % comm.size + 1;
+        if (comm.size % inside) continue;
+        const struct hpl_grid grid = {inside, comm.size / inside};
+        int32_t *own = blocks[hrt_net_gathered_at(&grid, comm.rank, comm.rank)];
+        for (int i = 0; i < BLOCK; i++) own[i] = again + 1000 * comm.rank + i;
+        hrt_net_steps_all_gather(&steps, &grid, comm.rank, blocks, sizeof *blocks);
+        hrt_net_lane_join(&comm, hrt_net_lane_submit(&comm, HRT_LANE_COUNTS, &steps), "blocks");
+        for (int r = 0; r < comm.size; r++) {
+            const int32_t *block = blocks[hrt_net_gathered_at(&grid, comm.rank, r)];
+            for (int i = 0; i < BLOCK; i++) CHECK(block[i] == again + 1000 * r + i);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_are_waited_for_in_any_order),
@@ -300,6 +324,7 @@ int main(void) {
         cmocka_unit_test(nobody_is_sent_more_than_a_window),
         cmocka_unit_test(adds_hold_up_nobody_who_computes),
         cmocka_unit_test(lists_go_on_before_those_behind_them),
+        cmocka_unit_test(blocks_of_all_are_gathered),
     };
     ranks_open(&comm, NULL);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
