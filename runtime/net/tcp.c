@@ -8,11 +8,12 @@
 #include "runtime/net/backend.h"
 #include "runtime/net/door.h"
 #include "runtime/net/tcp_meet.h"
+#include "runtime/net/tcp_reach.h"
 #include "runtime/net/tcp_wire.h"
 
 enum { JOIN = 30 }; // Seconds, where HECATE_COMM_JOIN says nothing.
 
-// A connection to every rank is a descriptor each; strangers may come, too.
+// Rank 0 takes in all, and where all have something to say to all, each has a connection to each; strangers may come.
 static void allow_descriptors(int size) {
     struct rlimit limit;
     const rlim_t needed = 3 * (rlim_t)size + HRT_DOOR_ROOM + 256;
@@ -30,35 +31,37 @@ static bool open_meeting(struct hrt_meeting *meeting, struct hrt_error *error) {
     meeting->fd = malloc(size * sizeof *meeting->fd);
     if (!meeting->seat || !meeting->fd) return hrt_fail(error, "out of memory");
     for (size_t r = 0; r < size; r++) meeting->fd[r] = -1;
-    if (meeting->rank == 0) return true;
+    if (size == 1) return true;
     // The address family is that of rank 0's address, which may not be known yet.
     if ((!*place->host || !hrt_net_address_find(place->host, 0, &any, &why)) &&
         !hrt_net_address_find("0.0.0.0", 0, &any, &why))
         return hrt_fail(error, "%s", why);
     meeting->listens = hrt_net_socket_listen(&any, hrt_net_place_is_local(place));
-    return meeting->listens >= 0 || hrt_fail(error, "rank %d cannot listen", meeting->rank);
+    if (meeting->listens < 0) return hrt_fail(error, "rank %d cannot listen", meeting->rank);
+    if (meeting->rank > 0) return true;
+    // The others know where they have found rank 0, but for this port.
+    return hrt_net_address_find("127.0.0.1", hrt_net_socket_port(meeting->listens),
+                                &meeting->seat[0].address, &why) ||
+           hrt_fail(error, "%s", why);
 }
 
 static void close_meeting(struct hrt_meeting *meeting, bool joined) {
     for (int r = 0; r < meeting->size && meeting->fd && !joined; r++) {
         if (meeting->fd[r] >= 0) close(meeting->fd[r]);
     }
+    if (!joined) hrt_net_reach_close(meeting->reach);
     if (meeting->listens >= 0) close(meeting->listens);
     free(meeting->seat);
+    free(meeting->number_of);
     free(meeting->fd);
 }
 
-// Ranks in the order of their nodes: sets node_of, peers and this rank, and connections in that order.
-static void number(struct hrt_net *own, const struct hrt_meeting *meeting, int *fd) {
-    int next = 0;
-    for (int32_t node = 0; node < meeting->nodes; node++) {
-        for (int r = 0; r < meeting->size; r++) {
-            if (meeting->seat[r].node != node) continue;
-            if (r == meeting->rank) own->rank = next;
-            own->node_of[next] = node;
-            own->peer[next] = meeting->seat[r].peer;
-            fd[next++] = meeting->fd[r];
-        }
+// Sets node_of, peers and this rank in the order of nodes.
+static void number(struct hrt_net *own, const struct hrt_meeting *meeting) {
+    own->rank = meeting->number_of[meeting->rank];
+    for (int r = 0; r < meeting->size; r++) {
+        own->node_of[meeting->number_of[r]] = meeting->seat[r].node;
+        own->peer[meeting->number_of[r]] = meeting->seat[r].peer;
     }
 }
 
@@ -68,11 +71,8 @@ static bool join(struct hrt_net *own, struct hrt_meeting *meeting, struct hrt_er
     const bool met = meeting->rank ? hrt_net_tcp_meet(meeting, sound, error)
                                    : hrt_net_tcp_meet_as_first(meeting, sound, error);
     if (!met || !hrt_net_tcp_mesh(meeting, error)) return false;
-    int *fd = malloc((size_t)own->size * sizeof *fd);
-    if (fd) number(own, meeting, fd);
-    const bool joined = fd && hrt_net_tcp_wire_open(own, fd);
-    free(fd);
-    return joined || hrt_fail(error, "out of memory");
+    number(own, meeting);
+    return hrt_net_tcp_wire_open(own, meeting) || hrt_fail(error, "out of memory");
 }
 
 static bool start(struct hrt_comm *comm, const struct hrt_place *place, const char *topology,

@@ -26,8 +26,9 @@ struct hall {
     struct hrt_door *door;
     struct seated *seated; // [size] The last place is for one too many, because of whom all end.
     int count;
-    struct pollfd *poll; // [size + 1]
-    char refused[256];   // The last one that was, and why; empty: nobody.
+    struct pollfd *poll;            // [size + 1]
+    char refused[256];              // The last one that was, and why; empty: nobody.
+    unsigned char seats[HRT_PROOF]; // The proof of all seats.
     struct hrt_error *error;
 };
 
@@ -90,10 +91,10 @@ static void answer(struct hall *hall, int fd, const struct hrt_tcp_hello *hello,
         verdict.error.code = HRT_EXIT_FAILED;
         snprintf(verdict.error.text, sizeof verdict.error.text, "rank 0 refuses %s", hall->refused);
     }
+    memcpy(verdict.seats, hall->seats, sizeof verdict.seats);
     const struct hrt_part parts[] = {{hello->nonce, HRT_NONCE},
-                                     {&verdict, offsetof(struct hrt_tcp_verdict, proof)},
-                                     {meeting->seat, seats}};
-    hrt_net_prove(&meeting->secret, parts, 3, verdict.proof);
+                                     {&verdict, offsetof(struct hrt_tcp_verdict, proof)}};
+    hrt_net_prove(&meeting->secret, parts, 2, verdict.proof);
     if (hrt_net_socket_send(fd, &verdict, sizeof verdict, deadline))
         hrt_net_socket_send(fd, meeting->seat, seats, deadline);
 }
@@ -278,6 +279,8 @@ bool hrt_net_tcp_meet_as_first(struct hrt_meeting *meeting, bool sound, struct h
     bool met = open_hall(&hall) && wait_for_all(&hall) && find_nodes(&hall);
     if (met && !sound) *error = own, met = false;
     hrt_net_nonce(&meeting->job, sizeof meeting->job);
+    const struct hrt_part seats = {meeting->seat, (size_t)meeting->size * sizeof *meeting->seat};
+    hrt_net_prove(&meeting->secret, &seats, 1, hall.seats);
     // Answering takes a moment, even if no time is left.
     const double least = hrt_base_now() + 1;
     if (meeting->deadline < least) meeting->deadline = least;

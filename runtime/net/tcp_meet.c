@@ -93,9 +93,10 @@ static enum word hear(struct hrt_meeting *meeting, const struct hrt_secret *secr
     if (verdict.kind == HRT_TCP_GO && !hrt_net_socket_receive(fd, meeting->seat, seats, until))
         return fail_to_hear(meeting, error);
     const struct hrt_part parts[] = {{hello->nonce, HRT_NONCE},
-                                     {&verdict, offsetof(struct hrt_tcp_verdict, proof)},
-                                     {meeting->seat, verdict.kind == HRT_TCP_GO ? seats : 0}};
-    if (!hrt_net_proves(secret, parts, 3, verdict.proof)) {
+                                     {&verdict, offsetof(struct hrt_tcp_verdict, proof)}};
+    const struct hrt_part all = {meeting->seat, seats};
+    if (!hrt_net_proves(secret, parts, 2, verdict.proof) ||
+        (verdict.kind == HRT_TCP_GO && !hrt_net_proves(secret, &all, 1, verdict.seats))) {
         hrt_fail(error, "rank %d: the process at %s is not rank 0 of this run", meeting->rank,
                  hrt_net_address_text(&meeting->first).text);
         return OVER;

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/net/tcp_meet.h"
 #include "runtime/net/tcp_wire.h"
 #include "runtime/net/transport.h"
 #include "tests/runtime/support/case.h"
@@ -53,21 +54,23 @@ static void talk(struct hrt_comm *comm, uint32_t *state) {
     hrt_net_lane_join(comm, mark, "a transfer");
 }
 
-static _Noreturn void be_rank(int rank, const int *fd, int rounds) {
+static _Noreturn void be_rank(int rank, int *fd, int rounds) {
     struct hrt_error error = {0};
     struct hrt_comm comm;
+    struct hrt_meeting meeting = {.fd = fd, .number_of = calloc(RANKS, sizeof(int32_t))};
     struct hrt_net *own = hrt_net_reserve(&hrt_net_tcp_wire, RANKS);
-    if (!own) _exit(9);
+    if (!own || !meeting.number_of) _exit(9);
     own->many_threads = true;
     own->rank = rank;
     if (!hrt_net_read_settings(own, &error)) _exit(9);
     for (int r = 0; r < RANKS; r++) {
+        meeting.number_of[r] = r;
         own->node_of[r] = r;
         own->peer[r] =
             (struct hrt_net_peer){.process = 1000 + r, .boot = (uint64_t)r + 1, .launched = r};
         snprintf(own->peer[r].host, sizeof own->peer[r].host, "n%d", r);
     }
-    if (!hrt_net_tcp_wire_open(own, fd)) _exit(9);
+    if (!hrt_net_tcp_wire_open(own, &meeting)) _exit(9);
     hrt_net_begin(own, &comm, RANKS, (uint64_t)getppid() << 8);
     uint32_t state = (uint32_t)rank;
     for (int i = 0; i < rounds; i++) talk(&comm, &state);
@@ -88,7 +91,7 @@ static void start(struct job *job, int rounds, int said) {
     }
     for (int r = 0; r < RANKS; r++) {
         int fd[RANKS];
-        for (int b = 0; b < RANKS; b++) fd[b] = end[r][b][0];
+        for (int b = 0; b < RANKS; b++) fd[b] = b == r ? -1 : end[r][b][0];
         job->rank[r] = fork();
         if (job->rank[r] > 0) continue;
         dup2(said, STDERR_FILENO);
