@@ -188,7 +188,7 @@ static bool plan(struct job *job, struct hrt_error *error) {
 // And then.
 static bool set_up(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
-    hrt_cli_saves_recall(&job->saves, &job->state);
+    if (!hrt_cli_saves_recall(&job->saves, &job->state, error)) return false;
     const char *log = leads(run) ? job->config->log_jsonl : NULL;
     const int64_t kept = log ? hrt_cli_facts_log(job->saves.from.facts, log) : 0;
     return hrt_train_trainer_create(&job->trainer, &job->state, error) &&
@@ -203,8 +203,11 @@ static bool prepare(struct job *job, struct hrt_error *error) {
         return false;
     run.from = job->saves.from.step ? &job->saves.from : NULL;
     job->last.step = job->saves.from.step;
-    return hrt_cli_run_create_state(&run, &job->state, &job->data, true, error) &&
-           hrt_train_ranks_agree(run.comm, set_up(job, error), error) && open_route(job, error);
+    if (!hrt_cli_run_create_state(&run, &job->state, &job->data, true, error) ||
+        !hrt_train_ranks_agree(run.comm, set_up(job, error), error))
+        return false;
+    hrt_cli_saves_share(&job->saves, &job->state);
+    return open_route(job, error);
 }
 
 // Whether step `number`, from 1, is followed by an evaluation: the last one is, where anything is held out.

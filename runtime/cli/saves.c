@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "runtime/experts/history.h"
 #include "runtime/params/copies.h"
 #include "runtime/store/checkpoint_folder.h"
+#include "runtime/store/checkpoint_values.h"
 #include "runtime/train/memory.h"
 #include "runtime/train/ranks.h"
 
@@ -78,12 +80,23 @@ static void place_experts(struct hrt_saves *saves) {
     if (saves->recalls)
         hrt_experts_fssdp_recall_owners(experts, run->placement);
     else
-        printf("experts are placed anew: the checkpoint is of other ranks, or another policy\n");
+        printf("experts are placed anew: the checkpoint is of %s\n",
+               hrt_experts_fssdp_is_older(experts) ? "an older version, whose loads are not read"
+                                                   : "other ranks, or another policy");
 }
 
-void hrt_cli_saves_recall(const struct hrt_saves *saves, struct hrt_state *state) {
-    if (saves->recalls)
-        hrt_experts_fssdp_recall(json_object_get(saves->from.facts, "experts"), state->fssdp);
+bool hrt_cli_saves_recall(const struct hrt_saves *saves, struct hrt_state *state,
+                          struct hrt_error *error) {
+    char name[HRT_PART_NAME], path[PATH_MAX];
+    if (!saves->recalls) return true;
+    hrt_experts_fssdp_recall(json_object_get(saves->from.facts, "experts"), state->fssdp);
+    hrt_store_file_name(name, HRT_LOADS_FILE, saves->run->comm->rank);
+    return hrt_store_part_path(path, saves->from.folder, name, error) &&
+           hrt_experts_fssdp_recall_counts(state->fssdp, path, error);
+}
+
+void hrt_cli_saves_share(const struct hrt_saves *saves, struct hrt_state *state) {
+    if (saves->recalls) hrt_experts_fssdp_share_counts(state->fssdp);
 }
 
 static bool check_arguments(const struct hrt_arguments *arguments, struct hrt_error *error) {
@@ -94,8 +107,8 @@ static bool check_arguments(const struct hrt_arguments *arguments, struct hrt_er
     return true;
 }
 
-// A run that was killed after its last save may have left checkpoints that nobody else would remove. Where newer ones are
-// damaged all stay.
+// A run that was killed after its last save may have left checkpoints that nobody else would remove. Where newer ones
+// are damaged all stay.
 static void remove_old(const struct hrt_saves *saves) {
     const struct hrt_checkpoints *to = &saves->to;
     int64_t *step = NULL;
@@ -203,7 +216,12 @@ bool hrt_cli_saves_begin(struct hrt_saves *saves, const struct hrt_trainer *trai
     const struct hrt_run *run = saves->run;
     saves->since = hrt_base_now(); // One that fails is not tried again at once.
     json_t *facts = hrt_cli_facts(trainer, run->arguments->route, number);
-    bool begun = hrt_train_ranks_agree(run->comm, facts || hrt_fail(error, "out of memory"), error);
+    const struct hrt_fssdp *fssdp = trainer->state->fssdp;
+    struct hrt_whole_file loads = {0};
+    if (fssdp) loads = hrt_experts_fssdp_counts(fssdp);
+    const bool noted = (facts && (loads.data || !fssdp)) || hrt_fail(error, "out of memory");
+    bool begun = hrt_train_ranks_agree(run->comm, noted, error);
+    if (!begun) free(loads.data);
     if (begun) {
         hrt_cli_facts_note_log(facts, log);
         hrt_cli_facts_note_records(facts, run->arguments, trainer->route);
@@ -211,7 +229,7 @@ bool hrt_cli_saves_begin(struct hrt_saves *saves, const struct hrt_trainer *trai
         saves->begun_at = hk_clock();
         saves->profile = trainer->profile;
         begun = hrt_store_checkpoint_begin(&saves->saving, &saves->to, trainer->state, number,
-                                           facts, error);
+                                           facts, loads, error);
     }
     json_decref(facts);
     return begun;

@@ -28,8 +28,11 @@ bool hrt_cli_saves_open(struct hrt_saves *saves, const struct hrt_run *run,
                         struct hrt_error *error);
 void hrt_cli_saves_close(struct hrt_saves *saves);
 
-// Gives a loaded state the history of experts of the checkpoint's run.
-void hrt_cli_saves_recall(const struct hrt_saves *saves, struct hrt_state *state);
+// Gives a loaded state the history of experts of the checkpoint's run: reads this rank's part. Not collective. When all
+// have, they tell each other theirs: collective.
+bool hrt_cli_saves_recall(const struct hrt_saves *saves, struct hrt_state *state,
+                          struct hrt_error *error);
+void hrt_cli_saves_share(const struct hrt_saves *saves, struct hrt_state *state);
 
 // Tells a trainer that is planned where it goes on.
 bool hrt_cli_saves_go_on(const struct hrt_saves *saves, struct hrt_trainer *trainer,

@@ -1,8 +1,8 @@
 // The history of moving experts as JSON:
 //   terms   what it depends on, in words
 //   since   iterations since owners may last have changed
-//   sets    of each: owners, began [chunks], seen [layers], counts [layers][window][ranks][experts],
-//           placed [layers] of {first [experts + 1], holder}
+//   sets    of each: owners, began [chunks], seen [layers] and, of a policy that places for many iterations, placed
+//           [layers] of {first [experts + 1], holder}
 #include "runtime/experts/history.h"
 
 #include <inttypes.h>
@@ -46,31 +46,30 @@ static json_t *numbers32(const int32_t *number, int64_t count) {
     return array;
 }
 
-static json_t *counts_of(const struct hrt_fssdp *fssdp, const struct hrt_moving_set *set) {
-    const int64_t cells = fssdp->movement->window * fssdp->comm->size * set->set->experts;
-    json_t *array = json_array();
-    for (int64_t layer = 0; layer < set->set->layers; layer++) {
-        const uint32_t *window = set->layer[layer].window;
-        for (int64_t i = 0; i < cells; i++) json_array_append_new(array, json_integer(window[i]));
+static json_t *placed_of(const struct hrt_moving_set *set) {
+    json_t *placed = json_array();
+    for (int64_t i = 0; i < set->set->layers; i++) {
+        const struct hpl_plan *plan = &set->layer[i].placed;
+        const int32_t holders = plan->first[plan->experts];
+        json_array_append_new(placed, json_pack("{s:o s:o}", "first",
+                                                numbers32(plan->first, plan->experts + 1), "holder",
+                                                numbers32(plan->holder, holders)));
     }
-    return array;
+    return placed;
 }
 
 static json_t *set_of(const struct hrt_fssdp *fssdp, int index) {
     const struct hrt_moving_set *set = &fssdp->set[index];
-    const int64_t experts = set->set->experts, layers = set->set->layers;
-    json_t *seen = json_array(), *placed = json_array();
-    for (int64_t i = 0; i < layers; i++) {
-        const struct hpl_plan *plan = &set->layer[i].placed;
+    const int64_t chunks = set->set->layers * set->set->experts;
+    json_t *seen = json_array();
+    for (int64_t i = 0; i < set->set->layers; i++)
         json_array_append_new(seen, json_integer(set->layer[i].seen));
-        json_array_append_new(placed,
-                              json_pack("{s:o s:o}", "first", numbers32(plan->first, experts + 1),
-                                        "holder", numbers32(plan->holder, plan->first[experts])));
-    }
-    return json_pack("{s:o s:o s:o s:o s:o}", "owners",
-                     numbers32(fssdp->state->placement->owner[index], layers * experts), "began",
-                     numbers32(set->episode.began, layers * experts), "seen", seen, "counts",
-                     counts_of(fssdp, set), "placed", placed);
+    json_t *json = json_pack("{s:o s:o s:o}", "owners",
+                             numbers32(fssdp->state->placement->owner[index], chunks), "began",
+                             numbers32(set->episode.began, chunks), "seen", seen);
+    if (json && fssdp->policy->when == HPL_WHEN_PERIODIC)
+        json_object_set_new(json, "placed", placed_of(set));
+    return json;
 }
 
 json_t *hrt_experts_fssdp_history(const struct hrt_fssdp *fssdp) {
@@ -120,21 +119,29 @@ static bool is_plan(const json_t *placed, size_t experts, int world) {
     return true;
 }
 
+static bool is_periodic(const struct hpl_movement *m) {
+    const struct hpl_policy *policy = hpl_policy_find(m->policy);
+    return policy && policy->when == HPL_WHEN_PERIODIC;
+}
+
 static bool is_set(const json_t *json, const struct hrt_set *set, const struct hpl_movement *m,
                    int world) {
     const size_t experts = (size_t)set->experts, layers = (size_t)set->layers;
-    const size_t counts = layers * (size_t)m->window * (size_t)world * experts;
     const json_t *placed = json_object_get(json, "placed");
     if (!in_range(json_object_get(json, "owners"), layers * experts, world - 1) ||
         !in_range(json_object_get(json, "began"), layers * experts, world - 1) ||
-        !in_range(json_object_get(json, "seen"), layers, INT64_MAX / 2) ||
-        !in_range(json_object_get(json, "counts"), counts, UINT32_MAX) ||
-        json_array_size(placed) != layers)
+        !in_range(json_object_get(json, "seen"), layers, INT64_MAX / 2))
         return false;
+    if (!is_periodic(m)) return true;
+    if (json_array_size(placed) != layers) return false;
     for (size_t i = 0; i < layers; i++) {
         if (!is_plan(json_array_get(placed, i), experts, world)) return false;
     }
     return true;
+}
+
+bool hrt_experts_fssdp_is_older(const json_t *history) {
+    return json_object_get(json_array_get(json_object_get(history, "sets"), 0), "counts");
 }
 
 bool hrt_experts_fssdp_fits(const json_t *history, const struct hrt_placement *placement,
@@ -146,6 +153,7 @@ bool hrt_experts_fssdp_fits(const json_t *history, const struct hrt_placement *p
     if (!program->movement || !there || json_array_size(sets) != (size_t)program->sets)
         return false;
     if (!json_is_integer(since) || json_integer_value(since) < 0) return false;
+    if (hrt_experts_fssdp_is_older(history)) return false;
     char *here = terms_of(program, comm);
     bool fits = here && strcmp(here, there) == 0;
     for (int i = 0; fits && i < program->sets; i++)
@@ -165,11 +173,11 @@ void hrt_experts_fssdp_recall_owners(const json_t *history, struct hrt_placement
         read32(json_object_get(json_array_get(sets, (size_t)i), "owners"), placement->owner[i]);
 }
 
-// A placement that has become too large for its room cannot be: the terms are the same.
+// A placement that has become too large for its room cannot be: the terms are the same. NULL: there is none.
 static void recall_layer(struct hrt_moving_layer *layer, const json_t *placed) {
     const json_t *first = json_object_get(placed, "first"),
                  *holder = json_object_get(placed, "holder");
-    if (json_array_size(holder) > (size_t)layer->placed.capacity) return;
+    if (!placed || json_array_size(holder) > (size_t)layer->placed.capacity) return;
     read32(first, layer->placed.first);
     read32(holder, layer->placed.holder);
 }
@@ -180,16 +188,10 @@ void hrt_experts_fssdp_recall(const json_t *history, struct hrt_fssdp *fssdp) {
     for (int i = 0; i < fssdp->program->sets; i++) {
         const json_t *json = json_array_get(sets, (size_t)i);
         struct hrt_moving_set *set = &fssdp->set[i];
-        const size_t cells =
-            (size_t)(fssdp->movement->window * fssdp->comm->size * set->set->experts);
-        const json_t *counts = json_object_get(json, "counts");
         read32(json_object_get(json, "began"), set->episode.began);
         for (int64_t at = 0; at < set->set->layers; at++) {
             struct hrt_moving_layer *layer = &set->layer[at];
-            const size_t from = (size_t)at * cells;
             layer->seen = number_at(json_object_get(json, "seen"), (size_t)at);
-            for (size_t k = 0; k < cells; k++)
-                layer->window[k] = (uint32_t)number_at(counts, from + k);
             layer->is_ahead = false;
             recall_layer(layer, json_array_get(json_object_get(json, "placed"), (size_t)at));
         }

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "runtime/experts/experts.h"
+#include "runtime/experts/history.h"
+#include "runtime/experts/layer.h"
 #include "runtime/experts/moves.h"
 #include "runtime/params/tensor.h"
 #include "runtime/plan/plan.h"
@@ -83,6 +85,20 @@ static void remember(struct hrt_fssdp *fssdp, int set, int64_t at) {
     memcpy(layer->window + place * cells, hrt_experts_counts(fssdp->state->experts, set, at),
            (size_t)cells * sizeof *layer->window);
     layer->is_ahead = false;
+}
+
+void hrt_experts_fssdp_share_counts(struct hrt_fssdp *fssdp) {
+    for (int i = 0; i < fssdp->program->sets; i++) {
+        const struct hrt_set *set = fssdp->set[i].set;
+        const int64_t each = set->experts, cells = fssdp->comm->size * each;
+        for (int64_t row = 0; row < set->layers * fssdp->movement->window; row++) {
+            const int64_t layer = row / fssdp->movement->window;
+            uint32_t *counts =
+                fssdp->set[i].layer[layer].window + row % fssdp->movement->window * cells;
+            hrt_experts_gather_counts(fssdp->state->experts, counts + fssdp->comm->rank * each,
+                                      counts, each);
+        }
+    }
 }
 
 // In the steady state that is the layer before, for its next iteration. So the ranks' plans are compared, with the

@@ -20,6 +20,12 @@ struct hrt_sink {
     uint32_t crc;  // and their CRC-32.
 };
 
+// A whole file in memory, from malloc.
+struct hrt_whole_file {
+    char *data; // NULL: there is none.
+    size_t bytes;
+};
+
 // False: errno says why they could not be written.
 bool hrt_params_sink_put(struct hrt_sink *sink, const void *data, size_t bytes);
 

@@ -3,6 +3,7 @@
 // A checkpoint is a folder DIR/step-N (docs/checkpoints.md):
 //   parameters.R.safetensors, means.R.safetensors, variances.R.safetensors   the tensors that rank R wrote, whole, by
 // name
+//   loads.R.safetensors   what rank R's tokens asked for lately, where experts move
 //   state.json    the step and all that is no tensor
 //   index.json    written last: size and checksum of each file (part.h)
 // Each rank writes the experts that it owns; ranks share out dense tensors.
@@ -35,12 +36,14 @@ struct hrt_checkpoints {
 struct hrt_saving;
 
 // Begins to save step `step` of the state as it is now: a thread of each rank writes, without messages to the others.
-// `facts` becomes state.json, of rank 0's, and is kept until then; the other pointers are borrowed. Tensors that change
-// meanwhile, and slices of a device, are copied to checkpoints->copies. Collective, and all ranks agree on the result.
-// A failure leaves nothing behind, *saving is NULL then, and it may be tried again.
+// `facts` becomes state.json, of rank 0's, and is kept until then. `loads` becomes this rank's file of loads, and is
+// freed; it has no data where there is none. The other pointers are borrowed. Tensors that change meanwhile, and slices
+// of a device, are copied to checkpoints->copies. Collective, and all ranks agree on the result. A failure leaves
+// nothing behind, *saving is NULL then, and it may be tried again.
 bool hrt_store_checkpoint_begin(struct hrt_saving **saving,
                                 const struct hrt_checkpoints *checkpoints, struct hrt_state *state,
-                                int64_t step, struct json_t *facts, struct hrt_error *error);
+                                int64_t step, struct json_t *facts, struct hrt_whole_file loads,
+                                struct hrt_error *error);
 
 // Whether this rank need not wait for its thread any more. Not collective.
 bool hrt_store_checkpoint_is_written(const struct hrt_saving *saving);

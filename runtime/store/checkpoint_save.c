@@ -48,9 +48,9 @@ static bool list_mine(const struct hrt_saving *saving, enum hrt_values values,
 static bool list_all(struct hrt_saving *saving, struct hrt_error *error) {
     struct hrt_writer *writer = &saving->writer;
     writer->program = saving->state->program;
+    for (int i = 0; i < HRT_RANK_FILES; i++)
+        hrt_store_file_name(writer->file[i].part.name, i, saving->comm->rank);
     for (int i = 0; i < HRT_VALUE_FILES; i++) {
-        snprintf(writer->file[i].part.name, sizeof writer->file[i].part.name, "%s.%d.safetensors",
-                 hrt_value_files[i].name, saving->comm->rank);
         if (!list_mine(saving, hrt_value_files[i].values, &writer->file[i].listing, error))
             return false;
     }
@@ -136,10 +136,10 @@ static bool fill_facts(struct hrt_sink *sink, void *context) {
 
 // Sizes and checksums of all ranks' files, [ranks][files][2]; freed by the caller.
 static int64_t *collect(const struct hrt_saving *saving) {
-    const int64_t ranks = saving->comm->size, each = 2 * HRT_VALUE_FILES;
+    const int64_t ranks = saving->comm->size, each = 2 * HRT_RANK_FILES;
     int64_t *all = calloc((size_t)(ranks * each), sizeof *all);
     if (!all) hrt_net_comm_abort(saving->comm, HRT_EXIT_FAILED); // The others are in the sum.
-    for (int i = 0; i < HRT_VALUE_FILES; i++) {
+    for (int i = 0; i < HRT_RANK_FILES; i++) {
         int64_t *own = all + saving->comm->rank * each + 2 * (int64_t)i;
         own[0] = saving->writer.file[i].part.bytes;
         own[1] = saving->writer.file[i].part.crc;
@@ -151,14 +151,15 @@ static int64_t *collect(const struct hrt_saving *saving) {
 // Rank 0 writes the other data, and the index.
 static bool complete(const struct hrt_saving *saving, const int64_t *collected,
                      struct hrt_error *error) {
-    const int ranks = saving->comm->size, parts = ranks * HRT_VALUE_FILES;
-    struct hrt_part *part = calloc((size_t)parts + 1, sizeof *part);
+    const int ranks = saving->comm->size;
+    struct hrt_part *part = calloc((size_t)ranks * HRT_RANK_FILES + 1, sizeof *part);
+    int parts = 0;
     if (!part) return hrt_fail(error, "out of memory");
-    for (int i = 0; i < parts; i++) {
-        snprintf(part[i].name, sizeof part[i].name, "%s.%d.safetensors",
-                 hrt_value_files[i % HRT_VALUE_FILES].name, i / HRT_VALUE_FILES);
-        part[i].bytes = collected[2 * i];
-        part[i].crc = (uint32_t)collected[2 * i + 1];
+    for (int i = 0; i < ranks * HRT_RANK_FILES; i++) {
+        if (collected[2 * i] == 0) continue; // There is none.
+        hrt_store_file_name(part[parts].name, i % HRT_RANK_FILES, i / HRT_RANK_FILES);
+        part[parts].bytes = collected[2 * i];
+        part[parts++].crc = (uint32_t)collected[2 * i + 1];
     }
     snprintf(part[parts].name, sizeof part[parts].name, "%s", HRT_FACTS_FILE);
     const struct hrt_index index = {saving->step, ranks, part, parts + 1};
@@ -175,6 +176,7 @@ static void destroy(struct hrt_saving *saving) {
     if (saving->state->snapshot == writer->snapshot) saving->state->snapshot = NULL;
     hrt_params_snapshot_destroy(writer->snapshot);
     for (int i = 0; i < HRT_VALUE_FILES; i++) hrt_params_listing_free(&writer->file[i].listing);
+    free(writer->file[HRT_LOADS_FILE].whole.data);
     json_decref(saving->facts);
     free(saving);
 }
@@ -197,13 +199,15 @@ static bool begin(struct hrt_saving *saving, struct hrt_error *error) {
 
 bool hrt_store_checkpoint_begin(struct hrt_saving **saving,
                                 const struct hrt_checkpoints *checkpoints, struct hrt_state *state,
-                                int64_t step, json_t *facts, struct hrt_error *error) {
+                                int64_t step, json_t *facts, struct hrt_whole_file loads,
+                                struct hrt_error *error) {
     struct hrt_comm self;
     struct hrt_saving *own = calloc(1, sizeof *own);
     hrt_net_comm_open_self(&self);
     *saving = own;
     if (!hrt_train_ranks_agree(state->comm ? state->comm : &self,
                                own || hrt_fail(error, "out of memory"), error)) {
+        free(loads.data);
         free(own);
         return *saving = NULL, false;
     }
@@ -212,6 +216,7 @@ bool hrt_store_checkpoint_begin(struct hrt_saving **saving,
     own->state = state;
     own->step = step;
     own->facts = json_incref(facts);
+    own->writer.file[HRT_LOADS_FILE].whole = loads;
     own->comm = state->comm ? state->comm : &own->self;
     if (begin(own, error)) return true;
     if (own->comm->rank == 0) hrt_store_folder_drop(checkpoints->dir, step);

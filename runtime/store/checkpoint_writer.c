@@ -36,6 +36,7 @@ static bool write_slice(struct hrt_writer *writer, struct hrt_sink *sink, size_t
 
 static bool fill(struct hrt_sink *sink, void *context) {
     const struct hrt_written *file = context;
+    if (file->whole.data) return hrt_params_sink_put(sink, file->whole.data, file->whole.bytes);
     void *block = malloc(BLOCK);
     bool written =
         block && hrt_params_safetensors_begin_listing(sink, file->writer->program, &file->listing);
@@ -66,9 +67,12 @@ void hrt_store_writer_start(struct hrt_writer *writer) {
     sigset_t all, before;
     sigfillset(&all); // Signals are the main thread's.
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (int i = 0; i < HRT_VALUE_FILES; i++) {
+    for (int i = 0; i < HRT_RANK_FILES; i++) {
         struct hrt_written *file = &writer->file[i];
         file->writer = writer;
+        file->written = i == HRT_LOADS_FILE && !file->whole.data; // None.
+        if (file->written) end(file);
+        if (file->written) continue;
         const int failed = pthread_create(&file->thread, NULL, write_file, file);
         file->threaded = !failed;
         if (!failed) continue;
@@ -80,13 +84,13 @@ void hrt_store_writer_start(struct hrt_writer *writer) {
 }
 
 bool hrt_store_writer_has_ended(const struct hrt_writer *writer) {
-    return atomic_load(&writer->ended) == HRT_VALUE_FILES;
+    return atomic_load(&writer->ended) == HRT_RANK_FILES;
 }
 
 bool hrt_store_writer_finish(struct hrt_writer *writer, struct hrt_error *error) {
     bool written = true;
     hrt_params_snapshot_bring(writer->snapshot, true);
-    for (int i = 0; i < HRT_VALUE_FILES; i++) {
+    for (int i = 0; i < HRT_RANK_FILES; i++) {
         struct hrt_written *file = &writer->file[i];
         if (file->threaded) pthread_join(file->thread, NULL);
         file->threaded = false;

@@ -17,9 +17,10 @@ struct hrt_writer;
 // One of its files, with a thread of its own: so the disk has work while another file's values are read and summed up,
 // and the files grow together, in the order in which the optimizer changes values.
 struct hrt_written {
-    struct hrt_listing listing; // The caller sets this,
-    struct hrt_part part;       // and its name. Size and checksum are set when it has ended.
-    size_t first, slices;       // And the numbers of its slices in the snapshot.
+    struct hrt_listing listing;  // The caller sets this,
+    struct hrt_whole_file whole; // or all of the file, or nothing: then there is none;
+    struct hrt_part part;        // and its name. Size and checksum are set when it has ended.
+    size_t first, slices;        // And the numbers of its slices in the snapshot.
     struct hrt_writer *writer;
     bool threaded, written;
     pthread_t thread;
@@ -30,7 +31,7 @@ struct hrt_writer {
     char folder[PATH_MAX]; // The caller sets these,
     const struct hrt_program *program;
     struct hrt_snapshot *snapshot; // of the listings' tensors.
-    struct hrt_written file[HRT_VALUE_FILES];
+    struct hrt_written file[HRT_RANK_FILES];
     atomic_int ended; // Files.
 };
 

@@ -1,7 +1,8 @@
-// Metadata of a checkpoint: index.json, as it is and with a checksum that fits, and the history of moving experts
-// in state.json.
+// Metadata of a checkpoint: index.json, as it is and with a checksum that fits, and the history of moving experts, in
+// state.json and in a rank's file of loads.
 //
-// Promises: files of an index lie in its folder; a history that fits names ranks that there are; a refusal says why.
+// Promises: files of an index lie in its folder; a history that fits names ranks that there are; counts that are taken
+// can be planned with; a refusal says why.
 #include <inttypes.h>
 #include <jansson.h>
 #include <libdeflate.h>
@@ -22,6 +23,9 @@ static const struct hpl_movement movement = {
     .policy = "fssdp", .slots = 1, .overlap = 1, .window = 1};
 static const struct hrt_program program = {
     .name = "fuzz", .sets = 1, .set = &set, .world = RANKS, .owned = true, .movement = &movement};
+static const struct hpl_movement periodic = {.policy = "eplb", .slots = 1, .window = 1};
+static const struct hrt_program periodic_program = {
+    .name = "fuzz", .sets = 1, .set = &set, .world = RANKS, .owned = true, .movement = &periodic};
 
 // In place of runtime/experts, which would bring the kernels along.
 uint64_t hrt_experts_hash(uint64_t hash, const void *data, size_t bytes) {
@@ -68,15 +72,36 @@ static void read_summed(const char *folder, json_t *index) {
     read_index(folder);
 }
 
-static void read_history(const json_t *history) {
-    static const int32_t nodes[RANKS] = {0, 0};
+static const int32_t nodes[RANKS] = {0, 0};
+
+static void read_history(const json_t *history, const struct hrt_program *program) {
     const struct hrt_comm comm = {.size = RANKS, .nodes = 1, .node_of = nodes};
     int32_t owner[EXPERTS], *owners[] = {owner};
-    struct hrt_placement placement = {.program = &program, .owner = owners};
+    struct hrt_placement placement = {.program = program, .owner = owners};
     if (!hrt_experts_fssdp_fits(history, &placement, &comm)) return;
     hrt_experts_fssdp_recall_owners(history, &placement);
     for (int i = 0; i < EXPERTS; i++) {
         if (owner[i] < 0 || owner[i] >= RANKS) fuzz_broken("owners are ranks");
+    }
+}
+
+static void read_counts(const void *data, size_t size) {
+    struct hrt_comm comm = {.size = RANKS, .nodes = 1, .node_of = nodes};
+    uint32_t window[RANKS * EXPERTS] = {0};
+    struct hrt_moving_layer layer = {.window = window};
+    struct hrt_moving_set moving = {.set = &set, .layer = &layer};
+    struct hrt_fssdp fssdp = {
+        .program = &program, .movement = &movement, .comm = &comm, .set = &moving};
+    struct hrt_error error = {0};
+    if (!hrt_experts_fssdp_recall_counts(&fssdp, fuzz_file(0, data, size), &error)) {
+        if (!*error.text || !error.code) fuzz_broken("a refusal says why");
+        return;
+    }
+    int64_t rows = 0;
+    for (int i = 0; i < EXPERTS; i++) rows += window[i];
+    if (rows > HPL_ROWS_MAX / RANKS) fuzz_broken("counts can be planned with");
+    for (int i = EXPERTS; i < RANKS * EXPERTS; i++) {
+        if (window[i]) fuzz_broken("counts are of one rank");
     }
 }
 
@@ -89,9 +114,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     read_index(folder);
     json_t *json = json_loadb((const char *)data, size, 0, NULL);
     if (json_is_object(json)) {
-        read_history(json);
+        read_history(json, &program);
+        read_history(json, &periodic_program);
         read_summed(folder, json);
     }
     json_decref(json);
+    read_counts(data, size);
     return 0;
 }

@@ -154,9 +154,13 @@ def checkpoint():
                       "crc32": "00000000"}).encode()
     terms = "fssdp, 1 slots, 1 entries, calibrate 0, window 1, owners change every 0, nodes 0 0, " \
         "sparse 1 x 3 first owners 0000000000000000"
-    sparse = {"owners": [0, 1, 1], "began": [0, 1, 1], "seen": [4], "counts": [1, 2, 3, 4, 5, 6],
-              "placed": [{"first": [0, 1, 3, 4], "holder": [0, 0, 1, 1]}]}
+    sparse = {"owners": [0, 1, 1], "began": [0, 1, 1], "seen": [4]}
     yield json.dumps({"terms": terms, "since": 2, "sets": [sparse]}).encode()
+    placed = {**sparse, "placed": [{"first": [0, 1, 3, 4], "holder": [0, 0, 1, 1]}]}
+    terms = terms.replace("fssdp, 1 slots, 1 entries", "eplb, 1 slots, 0 entries")
+    yield json.dumps({"terms": terms, "since": 2, "sets": [placed]}).encode()
+    text = json.dumps({"0.sparse": {"dtype": "U32", "shape": [1, 1, 3], "data_offsets": [0, 12]}}).encode()
+    yield struct.pack("<Q", len(text)) + text + struct.pack("<3I", 1, 2, 3)
 
 
 def config(root):

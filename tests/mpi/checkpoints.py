@@ -8,9 +8,11 @@ import json
 import os
 import pathlib
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 
 STEPS, STOP = 20, 9  # Owners may change every other step.
 CLOSE = 2e-5  # For losses, relative.
@@ -81,8 +83,61 @@ def only_stop(folder):
 
 
 def state_of(name):
-    """The last step's state of moving experts."""
-    return json.loads(pathlib.Path(f"{name}.ck/step-{STEPS}/state.json").read_text())["experts"]
+    """The last step's state of moving experts: facts, and the loads of each rank."""
+    folder = pathlib.Path(f"{name}.ck/step-{STEPS}")
+    facts = json.loads((folder / "state.json").read_text())["experts"]
+    loads = {path.name: path.read_bytes() for path in folder.glob("loads.*.safetensors")}
+    check(len(loads) == (MODELS[name][0] if facts else 0), f"{name}: each rank has a file of loads where experts move")
+    return facts, loads
+
+
+def loads_are_numbers(name, experts):
+    """They are those of the last iterations, of one rank's rows: a file that other programs read."""
+    content = pathlib.Path(f"{name}.ck/step-{STEPS}/loads.1.safetensors").read_bytes()
+    start = 8 + struct.unpack("<Q", content[:8])[0]
+    header = json.loads(content[8:start])
+    check({key: entry["shape"][2] for key, entry in header.items()} == experts, f"each set has its loads: {header}")
+    for key, entry in header.items():
+        begin, end = entry["data_offsets"]
+        counts, width = struct.unpack(f"<{(end - begin) // 4}I", content[start + begin:start + end]), experts[key]
+        rows = {sum(counts[at:at + width]) for at in range(0, len(counts), width)}
+        check(entry["dtype"] == "U32" and len(rows) == 1 and rows.pop() > 0, f"all rows of the rank are there: {counts}")
+
+
+def rewritten(folder, change, drop):
+    """A checkpoint with other facts, and without the files that `drop` names; its index fits."""
+    folder = pathlib.Path(folder)
+    facts = json.loads((folder / "state.json").read_text())
+    change(facts)
+    text = json.dumps(facts, separators=(",", ":"), sort_keys=True).encode() + b"\n"
+    (folder / "state.json").write_bytes(text)
+    index = json.loads((folder / "index.json").read_text())
+    index["files"] = [entry for entry in index["files"] if not entry["name"].startswith(drop)]
+    for entry in index["files"]:
+        if entry["name"] == "state.json":
+            entry.update(bytes=len(text), crc32=f"{zlib.crc32(text):08x}")
+    del index["crc32"]
+    whole = json.dumps(index, separators=(",", ":"), sort_keys=True).encode()
+    index["crc32"] = f"{zlib.crc32(whole):08x}"
+    (folder / "index.json").write_text(json.dumps(index))
+    for path in folder.glob(f"{drop}*"):
+        path.unlink()
+
+
+def older_and_broken_loads(name):
+    """Loads in JSON, as versions before had them, are not read; a rank whose file is not there is named by it."""
+    def with_counts(facts):
+        facts["experts"]["sets"][0]["counts"] = [1, 2, 3]
+
+    only_stop(f"{name}.ck")
+    shutil.copytree(f"{name}.ck", f"{name}.broken")
+    rewritten(f"{name}.broken/step-{STOP}", lambda facts: None, "loads.1")
+    said = train(name, f"--resume={name}.broken", code=1)
+    check("loads.1.safetensors': No such file" in said, f"the missing file is named: {said}")
+    rewritten(f"{name}.ck/step-{STOP}", with_counts, "loads.")
+    said = train(name, "--checkpoint", f"{name}.ck", "--resume", "--log", "log")
+    check("placed anew: the checkpoint is of an older version, whose loads are not read" in said, f"it says so: {said}")
+    check(len(losses("log")) == STEPS - STOP, "it goes on all the same")
 
 
 def same_ranks(name):
@@ -161,6 +216,8 @@ def main():
         check("train.precision was fp32 there and is bf16 here" in said, f"the precision is named: {said}")
         train("half", "--resume=ep.forced", "--resume-changed", "--log", "log")
         check(len(losses("log")) == STEPS - STOP, "another precision goes on")
+        loads_are_numbers("fssdp", {"0.sparse": 5, "1.last": 3})
+        older_and_broken_loads("fssdp")
         records_go_on()
         groups_of_iterations()
 

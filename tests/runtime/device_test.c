@@ -440,7 +440,8 @@ static void a_checkpoint_of_any_device_loads_into_any(void **state) {
         assert_true(hrt_train_state_create(&saved, &there, NULL, HRT_BY_ADAMW, &error));
         visit(&saved, false);
         struct hrt_saving *saving;
-        assert_true(hrt_store_checkpoint_begin(&saving, &to, &saved, pair + 1, facts, &error));
+        assert_true(hrt_store_checkpoint_begin(&saving, &to, &saved, pair + 1, facts,
+                                               (struct hrt_whole_file){0}, &error));
         assert_true(hrt_store_checkpoint_finish(saving, &error));
         json_decref(facts);
         hrt_train_state_destroy(&saved);
