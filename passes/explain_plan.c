@@ -225,6 +225,9 @@ static void print_rhythm(const struct report *r) {
     if (r->setup->policy->when == HPL_WHEN_PERIODIC) {
         snprintf(number, sizeof number, "%" PRId64, m->reshard_every);
         print_choice(r, "iterations of a placement", number, "then experts move with their states");
+    } else if (m->known) {
+        print_choice(r, "plans are made from", "routes",
+                     "they are given before each step (--route)");
     } else if (r->setup->policy->when == HPL_WHEN_FORECAST) {
         snprintf(number, sizeof number, "%" PRId64, m->window);
         print_choice(r, "iterations that forecast", number,

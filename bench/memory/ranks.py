@@ -3,8 +3,9 @@
     ranks.py HECATEC [--model examples/bench-large.moe] [--ranks 4 8] [--dense shard] [--experts fssdp ep]
              [--steps 3] [--out FILE.md]
 
-Ranks are processes of this machine, started by tests/runtime/ranks.sh; the peak of each is its resident set as the kernel counts
-it. Compared are the smallest and the largest of a job's ranks with the total that `PROGRAM info` prints.
+Ranks are processes of this machine, started by tests/runtime/ranks.sh; the peak of each is its resident set as
+the kernel counts it. Compared are the smallest and the largest of a job's ranks with the total that
+`PROGRAM info` prints.
 Ends with 1 where a rank took more than is announced, or a tenth less.
 """
 import argparse

@@ -95,6 +95,7 @@ void hec_emit_movement(struct hec_emitter *e, struct hec_writer *out) {
     static const char *const rows[][3] = {
         {"overlap", "slots", NULL},
         {"window", "reshard_every", "iterations"},
+        {"known", NULL, NULL},
         {"gather_hidden_first", "gather_hidden", NULL},
         {"reduce_hidden_first", "reduce_hidden", "import_discount"},
         {"row_compute", "row_send", "row_cross"},

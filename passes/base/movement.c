@@ -130,15 +130,25 @@ enum { WINDOW_MAX = 4096 }; // As parallel.placement.forecast.iterations: each t
     { #name, offsetof(struct hpl_movement, name), least, most }
 
 const struct hec_movement_number hec_movement_numbers[HEC_MOVEMENT_NUMBERS] = {
-    NUMBER(overlap, 0, HPL_EXPERTS_MAX),    NUMBER(slots, 0, HPL_EXPERTS_MAX),
-    NUMBER(iterations, 1, INT32_MAX),       NUMBER(window, 1, WINDOW_MAX),
-    NUMBER(reshard_every, 0, INT64_MAX),    NUMBER(gather_hidden_first, 0, INT32_MAX),
-    NUMBER(gather_hidden, 0, INT32_MAX),    NUMBER(reduce_hidden_first, 0, INT32_MAX),
-    NUMBER(reduce_hidden, 0, INT32_MAX),    NUMBER(row_compute, 0, HPL_PRICE_MAX),
-    NUMBER(row_send, 0, HPL_PRICE_MAX),     NUMBER(row_cross, 0, HPL_PRICE_MAX),
-    NUMBER(chunk_send, 0, HPL_PRICE_MAX),   NUMBER(chunk_near, 0, HPL_PRICE_MAX),
-    NUMBER(grad_send, 0, HPL_PRICE_MAX),    NUMBER(chunk_bytes, 0, HPL_PRICE_MAX),
-    NUMBER(window_bytes, 0, HPL_PRICE_MAX), NUMBER(import_discount, 0, 100),
+    NUMBER(overlap, 0, HPL_EXPERTS_MAX),
+    NUMBER(slots, 0, HPL_EXPERTS_MAX),
+    NUMBER(iterations, 1, INT32_MAX),
+    NUMBER(window, 1, WINDOW_MAX),
+    NUMBER(known, 0, 1),
+    NUMBER(reshard_every, 0, INT64_MAX),
+    NUMBER(gather_hidden_first, 0, INT32_MAX),
+    NUMBER(gather_hidden, 0, INT32_MAX),
+    NUMBER(reduce_hidden_first, 0, INT32_MAX),
+    NUMBER(reduce_hidden, 0, INT32_MAX),
+    NUMBER(row_compute, 0, HPL_PRICE_MAX),
+    NUMBER(row_send, 0, HPL_PRICE_MAX),
+    NUMBER(row_cross, 0, HPL_PRICE_MAX),
+    NUMBER(chunk_send, 0, HPL_PRICE_MAX),
+    NUMBER(chunk_near, 0, HPL_PRICE_MAX),
+    NUMBER(grad_send, 0, HPL_PRICE_MAX),
+    NUMBER(chunk_bytes, 0, HPL_PRICE_MAX),
+    NUMBER(window_bytes, 0, HPL_PRICE_MAX),
+    NUMBER(import_discount, 0, 100),
 };
 
 int64_t *hec_movement_at(struct hpl_movement *movement, int number) {

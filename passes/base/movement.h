@@ -52,7 +52,7 @@ struct hec_movement_number {
     int64_t least, most;
 };
 
-enum { HEC_MOVEMENT_NUMBERS = 18 };
+enum { HEC_MOVEMENT_NUMBERS = 19 };
 extern const struct hec_movement_number hec_movement_numbers[HEC_MOVEMENT_NUMBERS];
 int64_t *hec_movement_at(struct hpl_movement *movement, int number);
 

@@ -52,6 +52,7 @@ static void read_settings(MlirOperation module, struct hec_setup *s) {
     strcpy(m->policy, s->policy->name);
     hec_set_prices(m, &s->costs.machine, s->costs.set, s->costs.count);
     m->window = hec_setting_count(module, HEC_KEY_parallel_placement_forecast_iterations, 5);
+    m->known = hec_setting_is(module, HEC_KEY_parallel_placement_forecast, "routes");
     if (!hec_setting_is(module, HEC_KEY_parallel_placement_reshard, "never"))
         m->reshard_every =
             hec_setting_count(module, HEC_KEY_parallel_placement_reshard_iterations, 100);

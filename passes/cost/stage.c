@@ -36,8 +36,26 @@ static void step_of(struct hec_stage *s, int64_t layer, int64_t at, uint32_t *ro
                (uint32_t)(at % l->microbatches), rows);
 }
 
+// The mean of the iterations that a plan made now serves.
+static const uint32_t *counts_to_come(struct hec_stage *s, int32_t layer) {
+    const size_t cells = (size_t)s->plan.experts * (size_t)s->topology.devices;
+    const struct loads *l = s->scene->loads;
+    const int64_t left = (int64_t)l->iterations * l->microbatches - s->now;
+    const int64_t of_step = s->movement->lifetime == HPL_LIFETIME_STEP ? s->left : 1;
+    const int64_t serves = of_step < left ? of_step : left;
+    memset(s->sum, 0, cells * sizeof *s->sum);
+    for (int64_t i = 0; i < serves; i++) {
+        step_of(s, layer, s->now + i, s->step);
+        for (size_t k = 0; k < cells; k++) s->sum[k] += s->step[k];
+    }
+    for (size_t k = 0; k < cells; k++)
+        s->step[k] = (uint32_t)((s->sum[k] + (uint64_t)serves / 2) / (uint64_t)serves);
+    return s->step;
+}
+
 static const uint32_t *counts(void *context, int32_t layer, int32_t back) {
     struct hec_stage *s = context;
+    if (back == 0) return counts_to_come(s, layer);
     if (back > s->now) return NULL;
     step_of(s, layer, s->now - back, s->step);
     return s->step;
@@ -73,6 +91,7 @@ void hec_stage_begin(struct hec_stage *s, const struct hec_scene *scene,
     s->quota = hec_arena_alloc(&s->arena, (size_t)holders, sizeof *s->quota);
     s->exact = hec_arena_alloc(&s->arena, cells, sizeof *s->exact);
     s->step = hec_arena_alloc(&s->arena, cells, sizeof *s->step);
+    s->sum = hec_arena_alloc(&s->arena, cells, sizeof *s->sum);
     s->owner = hec_arena_alloc(&s->arena, (size_t)experts, sizeof *s->owner);
     s->chunks = hec_arena_alloc(&s->arena, (size_t)devices, sizeof *s->chunks);
     begin_episode(s, holders);
@@ -98,6 +117,7 @@ bool hec_stage_plan(struct hec_stage *s, int64_t at_layer, int64_t at, int64_t l
     const int32_t layer = (int32_t)at_layer;
     struct hpl_calibration result = {0};
     s->now = at;
+    s->left = left;
     step_of(s, layer, at, s->exact);
     enum hpl_status status = place(s, layer, kept);
     if (status == HPL_OK) status = hpl_plan_copy(&s->before, &s->plan);

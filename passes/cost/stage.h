@@ -17,11 +17,13 @@ struct hec_stage {
     struct hpl_episode episode;
     const struct hpl_plan *placed; // [layers] the plans of a periodic policy
     int64_t now;                   // The time of the newest loads that the episode knows.
-    struct hpl_plan plan, before;  // The second: before it was calibrated.
+    int64_t left; // Iterations that a plan made now serves where it lives for a step.
+    struct hpl_plan plan, before; // The second: before it was calibrated.
     bool calibrated;
     uint32_t *exact; // [devices][experts] the counts planned for
     uint32_t *step;  // [devices][experts]
     uint32_t *quota; // [holders]
+    uint64_t *sum;   // [devices][experts]
     int32_t *owner;  // [experts] of the layer at hand
     int64_t *chunks; // [devices]
 };

@@ -114,8 +114,10 @@ static bool open_route(struct job *job, struct hrt_error *error) {
         .device = &job->state.device,
     };
     job->trainer.route = &job->route;
+    const struct hpl_movement *movement = run->program->movement;
     return hrt_route_open(&job->route, &request, run->program, run->comm, job->state.model,
-                          job->state.arena, error);
+                          job->state.arena, error) &&
+           (!movement || !movement->known || hrt_route_check_known(&job->route, error));
 }
 
 // Opens the files of --profile and --trace.

@@ -174,7 +174,7 @@ static int64_t move_set(const struct hrt_fssdp *fssdp, int index, const int32_t 
 // Plans with the owners before are of no use.
 static void forget_plans(struct hrt_fssdp *fssdp, int index) {
     for (int64_t at = 0; at < fssdp->set[index].set->layers; at++)
-        fssdp->set[index].layer[at].is_ahead = false;
+        fssdp->set[index].layer[at].is_ahead = fssdp->set[index].layer[at].is_known = false;
 }
 
 static int64_t change_owners(struct hrt_fssdp *fssdp) {
@@ -196,6 +196,7 @@ static int64_t change_owners(struct hrt_fssdp *fssdp) {
 int64_t hrt_experts_fssdp_end_step(struct hrt_fssdp *fssdp) {
     const int64_t moved = change_owners(fssdp);
     // A device computes the optimizer meanwhile; in the next step's first layer it would wait for the plans of all.
-    if (fssdp->movement->lifetime == HPL_LIFETIME_STEP) hrt_experts_plan_ahead(fssdp);
+    if (fssdp->movement->lifetime == HPL_LIFETIME_STEP && !fssdp->movement->known)
+        hrt_experts_plan_ahead(fssdp);
     return moved;
 }

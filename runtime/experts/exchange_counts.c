@@ -23,22 +23,33 @@ void hrt_experts_sort_pairs(struct hrt_experts *experts, struct hrt_experts_laye
 
 // ---- what all ranks learn
 
-// Where the words of a rank are, of exchanges of as many.
-static uint32_t *words_of(const struct hrt_experts *experts, int rank, size_t words) {
-    return experts->heard + words * hrt_net_gathered_at(&experts->grid, experts->comm->rank, rank);
+uint32_t *hrt_experts_told(const struct hrt_experts *experts, uint32_t *heard, size_t words,
+                           int rank) {
+    return heard + words * hrt_net_gathered_at(&experts->grid, experts->comm->rank, rank);
 }
 
-// Begins to tell all ranks this one's words, the compared one and others, which are in their place.
-static struct hrt_mark begin_to_tell(struct hrt_experts *experts, size_t words) {
+// The same of the compared word, and others behind it.
+static uint32_t *words_of(const struct hrt_experts *experts, int rank, size_t words) {
+    return hrt_experts_told(experts, experts->heard, words, rank);
+}
+
+// Begins to tell all ranks this one's words, which are in their place.
+static struct hrt_mark begin_to_tell(struct hrt_experts *experts, uint32_t *heard, size_t words) {
     experts->steps.on_device = false;
-    hrt_net_steps_all_gather(&experts->steps, &experts->grid, experts->comm->rank, experts->heard,
-                             words * sizeof *experts->heard);
+    hrt_net_steps_all_gather(&experts->steps, &experts->grid, experts->comm->rank, heard,
+                             words * sizeof *heard);
     return hrt_net_lane_submit(experts->comm, HRT_LANE_COUNTS, &experts->steps);
+}
+
+void hrt_experts_tell(struct hrt_experts *experts, uint32_t *heard, size_t words) {
+    hrt_experts_agree(experts);
+    hrt_net_lane_join(experts->comm, begin_to_tell(experts, heard, words),
+                      "the counts of rows to come");
 }
 
 static struct hrt_mark begin_to_compare(struct hrt_experts *experts, uint64_t word) {
     memcpy(words_of(experts, experts->comm->rank, WORD), &word, sizeof word);
-    return begin_to_tell(experts, WORD);
+    return begin_to_tell(experts, experts->heard, WORD);
 }
 
 static void compare_heard(struct hrt_experts *experts, size_t words) {
@@ -57,7 +68,8 @@ void hrt_experts_gather_counts(struct hrt_experts *experts, const uint32_t *mine
     uint32_t *own = words_of(experts, experts->comm->rank, words);
     memcpy(own, &experts->word, sizeof experts->word);
     memcpy(own + WORD, mine, (size_t)size * sizeof *mine);
-    hrt_net_lane_join(experts->comm, begin_to_tell(experts, words), "the counts of rows");
+    hrt_net_lane_join(experts->comm, begin_to_tell(experts, experts->heard, words),
+                      "the counts of rows");
     compare_heard(experts, words);
     for (int r = 0; r < experts->comm->size; r++)
         memcpy(count + r * size, words_of(experts, r, words) + WORD, (size_t)size * sizeof *count);

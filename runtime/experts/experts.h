@@ -161,6 +161,12 @@ int64_t hrt_experts_compared(const struct hrt_experts *experts);
 // Gathers the `word` of every rank in `all` [ranks]. Collective.
 void hrt_experts_gather(struct hrt_experts *experts, uint64_t word, uint64_t *all);
 
+// Tells all ranks `words` of each, on the host: heard [ranks][words]. Where a rank's are says hrt_experts_told; a rank
+// writes its own there before. Collective.
+void hrt_experts_tell(struct hrt_experts *experts, uint32_t *heard, size_t words);
+uint32_t *hrt_experts_told(const struct hrt_experts *experts, uint32_t *heard, size_t words,
+                           int rank);
+
 // Rows are divided by `quota` from the next hrt_experts_waves on, as if the shape had said so.
 void hrt_experts_divide(struct hrt_experts *experts, hrt_quota_fn *quota, void *context);
 

@@ -256,7 +256,8 @@ static bool create_all(struct hrt_fssdp *fssdp) {
     for (int i = 0; i < fssdp->program->sets; i++) {
         if (!create_set(fssdp, i)) return false;
     }
-    return create_scratch(fssdp) && hrt_experts_agreement_create(fssdp);
+    return create_scratch(fssdp) && hrt_experts_agreement_create(fssdp) &&
+           (!fssdp->movement->known || hrt_experts_known_create(fssdp));
 }
 
 bool hrt_experts_fssdp_create(struct hrt_fssdp **created, struct hrt_state *state,
@@ -301,6 +302,7 @@ static void destroy_set(struct hrt_moving_set *set, struct hrt_device *device) {
         drop_plan(&set->layer[i].ahead);
         free(set->layer[i].slot);
         free(set->layer[i].window);
+        free(set->layer[i].known);
     }
     for (int kind = 0; kind < HRT_CHUNK_KINDS; kind++) {
         device->backend->give(device, HRT_OF_DEVICE, set->pool[kind], set->pool_bytes[kind]);
@@ -320,6 +322,7 @@ void hrt_experts_fssdp_destroy(struct hrt_fssdp *fssdp) {
     }
     drop_plan(&fssdp->scratch);
     hrt_experts_agreement_destroy(fssdp);
+    free(fssdp->known);
     free(fssdp->set);
     free(fssdp->node_first);
     free(fssdp->speed);

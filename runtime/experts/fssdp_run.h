@@ -46,6 +46,14 @@ struct hrt_moved_layer {
 struct hrt_moved_layer hrt_experts_fssdp_moved_layer(struct hrt_fssdp *fssdp, int set,
                                                      int64_t layer);
 
+// Memory for this rank's mean counts of rows to come, [sets][layers][experts]: fill it before
+// hrt_experts_fssdp_foresee. NULL where the program plans by forecasts.
+uint32_t *hrt_experts_fssdp_known(struct hrt_fssdp *fssdp);
+
+// Tells all ranks the counts of each, from which the next plans of all layers are made: counts of the iteration
+// that follows, or of the step where replicas live for one. Call it before hrt_experts_fssdp_begin. Collective.
+void hrt_experts_fssdp_foresee(struct hrt_fssdp *fssdp);
+
 // Begins iteration `iteration` of a step's `iterations`, forward and backward, or with `training` false a forward
 // alone, of an evaluation or for a sample, which is a step of its own: it uses a plan and changes nothing that lasts.
 void hrt_experts_fssdp_begin(struct hrt_fssdp *fssdp, bool training, int64_t iteration,

@@ -44,8 +44,10 @@ struct hrt_moving_layer {
     int32_t *slot;          // [experts] of this rank's replicas; -1: it has none.
     int32_t used;           // Slots.
     bool prefetched;        // Planned and started before its turn.
-    uint32_t *window;       // [window][ranks][experts] counts of the last iterations
-    int64_t seen;           // Iterations that entered it, ever.
+    uint32_t *known;  // [ranks][experts] mean counts to come (hrt_experts_fssdp_foresee); or NULL.
+    bool is_known;    // They are there.
+    uint32_t *window; // [window][ranks][experts] counts of the last iterations
+    int64_t seen;     // Iterations that entered it, ever.
     struct hrt_moved_layer moved;
     bool is_scheduled;
     struct hpl_schedule gather; // Brings the chunks of `plan`, once is_scheduled.
@@ -96,6 +98,10 @@ struct hrt_fssdp {
     int64_t iterations;               // Iterations of training since owners last changed.
     struct hrt_agreement agreement;
     struct hrt_moved moved;
+    // Where routes are known before a step (foresee.c); else NULL.
+    uint32_t *
+        known; // [ranks][words] mean counts to come, [sets][layers][experts] of each (hrt_experts_told)
+    size_t known_words;
 
     // Scratch of one call.
     struct hpl_schedule schedule;
@@ -128,6 +134,9 @@ void hrt_experts_quota(void *context, int set, int64_t layer, const struct hpl_p
 
 // Begins the episode of a set whose layers are there: [holders] of a layer, at most. False: no memory.
 bool hrt_experts_episode_create(struct hrt_fssdp *fssdp, int set, int64_t holders);
+
+// foresee.c: takes memory for counts to come. False: there is none. hrt_experts_fssdp_destroy frees it.
+bool hrt_experts_known_create(struct hrt_fssdp *fssdp);
 
 // agree.c: every rank takes part in each decision, and the next exchange tells whether they are alike, of counts or
 // of words alone (hrt_experts_compare); hrt_experts_agree_now makes one. Where they are not, the job ends.

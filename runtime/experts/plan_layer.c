@@ -14,11 +14,12 @@
 
 // ---- what a policy is given
 
-// Counts of a layer's last iterations.
+// Counts of a layer's last iterations, and 0: of those to come.
 static const uint32_t *remembered(void *context, int32_t at, int32_t back) {
     const struct hrt_moving_set *moving = context;
     const struct hrt_moving_layer *layer = &moving->layer[at];
     const int64_t cells = moving->set->experts * moving->episode.topology->devices;
+    if (back == 0) return layer->is_known ? layer->known : NULL;
     if (back > layer->seen) return NULL;
     return layer->window + (layer->seen - back) % moving->episode.window * cells;
 }
@@ -76,7 +77,7 @@ static void adopt(struct hrt_fssdp *fssdp, int set, int64_t at) {
     for (int32_t e = 0; e < layer->plan.experts; e++) take_slot(fssdp, moving, layer, owner, e);
 }
 
-// A layer's counts enter its forecast, which makes what was planned ahead old.
+// A layer's counts enter its forecast, which makes what was planned from it ahead old.
 static void remember(struct hrt_fssdp *fssdp, int set, int64_t at) {
     const struct hrt_moving_set *moving = &fssdp->set[set];
     struct hrt_moving_layer *layer = &moving->layer[at];
@@ -84,7 +85,7 @@ static void remember(struct hrt_fssdp *fssdp, int set, int64_t at) {
     const int64_t place = layer->seen++ % fssdp->movement->window; // The oldest.
     memcpy(layer->window + place * cells, hrt_experts_counts(fssdp->state->experts, set, at),
            (size_t)cells * sizeof *layer->window);
-    layer->is_ahead = false;
+    if (!layer->is_known) layer->is_ahead = false;
 }
 
 void hrt_experts_fssdp_share_counts(struct hrt_fssdp *fssdp) {

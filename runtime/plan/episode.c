@@ -1,6 +1,8 @@
 // episode.c: see episode.h.
 #include "runtime/plan/episode.h"
 
+#include <string.h>
+
 #include "runtime/plan/plan.h"
 #include "runtime/plan/reshard.h"
 #include "runtime/plan/share.h"
@@ -78,7 +80,7 @@ static struct hpl_problem terms_of(const struct hpl_episode *e, const struct hpl
                    .window_bytes = m->window_bytes,
                    .slack = SLACK,
                    // Replicas that balance does not need before the gate are left to calibration.
-                   .replica_rows = hpl_episode_calibrates(e)
+                   .replica_rows = hpl_episode_calibrates(e) && !e->known
                                        ? INT32_MAX
                                        : hpl_paying_rows(params, grads, s->row_bytes),
                    .import_rows = 1,
@@ -100,6 +102,7 @@ bool hpl_episode_move(struct hpl_episode *e, const struct hpl_movement *movement
     e->policy = hpl_policy_find(movement->policy);
     if (!e->policy) return false;
     e->split = split_of(e->policy, movement->even);
+    e->known = movement->known;
     e->calibrates = movement->calibrate;
     e->window = (int32_t)movement->window;
     for (int other = 0; other < 2; other++) {
@@ -151,6 +154,15 @@ bool hpl_episode_forecast(struct hpl_episode *e, int32_t layer) {
     return count > 0 || given;
 }
 
+// Sets e->forecast to the counts to come where they are known, else to the forecast. False: zeros.
+static bool expect(struct hpl_episode *e, int32_t layer) {
+    const int64_t cells = (int64_t)e->experts * e->topology->devices;
+    const uint32_t *rows = e->known ? e->counts(e->context, layer, 0) : NULL;
+    if (!rows) return hpl_episode_forecast(e, layer);
+    memcpy(e->forecast, rows, (size_t)cells * sizeof *rows);
+    return true;
+}
+
 enum hpl_status hpl_episode_plan(struct hpl_episode *e, int32_t layer, const uint32_t *exact,
                                  struct hpl_plan *placed) {
     const bool behind = e->policy->when == HPL_WHEN_EXACT;
@@ -158,7 +170,7 @@ enum hpl_status hpl_episode_plan(struct hpl_episode *e, int32_t layer, const uin
     const struct hpl_problem problem = problem_of(e, layer, e->plan, &loads);
     e->shared = -1;
     if (e->policy->when == HPL_WHEN_PERIODIC) return HPL_OK;
-    if (behind || hpl_episode_forecast(e, layer) || hpl_from_shards(e->policy))
+    if (behind || expect(e, layer) || hpl_from_shards(e->policy))
         return hpl_place(e->policy, &problem, placed, e->share, &e->work);
     return hpl_plan_of_owners(placed, e->experts, problem.owner);
 }

@@ -22,7 +22,8 @@ struct hpl_terms {
 };
 
 // Counts that `layer` had `back` iterations ago, 1: in the last one; [devices][experts], valid until the
-// next call. NULL: there are none as old.
+// next call. NULL: there are none as old. 0, only asked for by an episode whose routes are `known`: the mean of
+// the iterations that the layer's next plan serves; NULL: they are not known now.
 typedef const uint32_t *hpl_counts_fn(void *context, int32_t layer, int32_t back);
 
 struct hpl_episode {
@@ -39,6 +40,7 @@ struct hpl_episode {
     const struct hpl_policy *policy;
     enum hpl_split split;
     enum hpl_calibrates calibrates; // Where the policy can.
+    bool known;                     // Plans are made from the counts to come.
     int32_t window;                 // Iterations whose mean is the forecast.
     struct hpl_terms plan[2];       // Before the gate: of the first layer, of others.
     struct hpl_terms late[2];       // Behind it.
@@ -73,7 +75,8 @@ bool hpl_episode_calibrates(const struct hpl_episode *episode);
 // given ones, or zeros. False: zeros.
 bool hpl_episode_forecast(struct hpl_episode *episode, int32_t layer);
 
-// Makes the layer's plan: from the forecast, owners alone where there is none, or from `exact`
+// Makes the layer's plan: from counts to come where they are known, else from the forecast, owners alone where there is
+// none, or from `exact`
 // [devices][experts] with policies that plan behind the gate; others may get NULL. A placement for
 // many iterations stays as it is. Errors as hpl_place.
 enum hpl_status hpl_episode_plan(struct hpl_episode *episode, int32_t layer, const uint32_t *exact,

@@ -24,6 +24,9 @@ struct hpl_movement {
     int64_t
         iterations; // A step has so many, as the compiler expects: so often one transfer may serve.
     int64_t window; // Iterations that the forecast is the mean of.
+    // 1: routes are known before a step (parallel.placement.forecast = routes), and plans are made from them.
+    // 0: they are forecast.
+    int64_t known;
     int64_t reshard_every; // Iterations between changes of owners; 0: never.
     // Chunks entering a node whose parameters, and gradients, computation hides, per layer: of a set's
     // first layer, which has attention alone before it, and of the others.

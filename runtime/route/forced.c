@@ -82,6 +82,9 @@ static bool create_layer(struct hrt_route *route, const struct hrt_loads *load, 
     struct hrt_routing *routing = (void *)((char *)model + load->routing_offset);
     const size_t loads_at = load->arena_offset + (size_t)index * load->arena_stride;
     const int number = route->layers++;
+    int64_t counted = index * set->experts;
+    for (int i = 0; i < load->set; i++)
+        counted += route->program->set[i].layers * route->program->set[i].experts;
     struct hrt_route_layer *layer = &route->layer[number];
     char name[16];
     snprintf(name, sizeof name, "%d", number);
@@ -93,6 +96,7 @@ static bool create_layer(struct hrt_route *route, const struct hrt_loads *load, 
         .mass = calloc((size_t)set->experts, sizeof *layer->mass),
         .ids = take_ids(route, set),
         .count = calloc((size_t)set->experts, sizeof *layer->count),
+        .counted = counted,
     };
     route->shape[number] = (struct hrt_ids_layer){set->experts, set->topk};
     return layer->mass && layer->ids && layer->count;
@@ -329,6 +333,47 @@ bool hrt_route_force(struct hrt_route *route, int64_t step, int64_t first,
         const struct hrt_route_layer *layer = &route->layer[i];
         *layer->routing = (struct hrt_routing){.forced = forced ? layer->ids : NULL,
                                                .record = route->records_ids ? layer->ids : NULL};
+    }
+    return true;
+}
+
+bool hrt_route_check_known(const struct hrt_route *route, struct hrt_error *error) {
+    const struct hrt_program *program = route->program;
+    int64_t layers = 0;
+    for (int i = 0; i < program->sets; i++) layers += program->set[i].layers;
+    if (route->kind == HRT_ROUTE_MODEL)
+        return hrt_fail_usage(error, "parallel.placement.forecast = routes: --route says where "
+                                     "tokens go, as in --route=ids:FILE");
+    return route->layers == layers ||
+           hrt_fail_usage(error, "parallel.placement.forecast = routes: the model has routers "
+                                 "that --route does not reach");
+}
+
+// Adds the counts of one call, in layer->ids.
+static void count_call(const struct hrt_route *route, uint32_t *count) {
+    for (int i = 0; i < route->layers; i++) {
+        const struct hrt_route_layer *layer = &route->layer[i];
+        const int64_t picks = route->batch * layer->spread.positions * layer->spread.topk;
+        for (int64_t k = 0; k < picks; k++) count[layer->counted + layer->ids[k]]++;
+    }
+}
+
+bool hrt_route_count(struct hrt_route *route, int64_t step, int64_t first, int64_t stride,
+                     int64_t calls, uint32_t *count, struct hrt_error *error) {
+    const uint32_t some = (uint32_t)calls;
+    for (int i = 0; i < route->layers; i++)
+        memset(count + route->layer[i].counted, 0,
+               (size_t)route->layer[i].spread.experts * sizeof *count);
+    await(route); // Until the last call has used its ids.
+    if (route->kind == HRT_ROUTE_TRACE && !read_trace(route, step, error)) return false;
+    for (int64_t k = 0; k < calls; k++) {
+        if (!fill_ids(route, first + k * stride, error)) return false;
+        count_call(route, count);
+    }
+    for (int i = 0; i < route->layers; i++) {
+        uint32_t *of = count + route->layer[i].counted;
+        for (int64_t e = 0; e < route->layer[i].spread.experts; e++)
+            of[e] = (of[e] + some / 2) / some;
     }
     return true;
 }

@@ -41,9 +41,10 @@ struct hrt_route_layer {
     struct hrt_routing *routing; // In the model.
     const int32_t *loads;        // In the arena, [experts].
     struct hrt_stream stream;
-    int64_t *mass;  // [experts]
-    int32_t *ids;   // [batch, positions, topk]: forced, and recorded. The device's, too.
-    int32_t *count; // [experts], scratch.
+    int64_t *mass;   // [experts]
+    int32_t *ids;    // [batch, positions, topk]: forced, and recorded. The device's, too.
+    int32_t *count;  // [experts], scratch.
+    int64_t counted; // Where its experts begin among those of all sets and layers.
 };
 
 struct hrt_route {
@@ -82,6 +83,15 @@ bool hrt_route_is_free(const struct hrt_route *route);
 // Sets the model's routing for a forward over the sequences first .. first + batch - 1 of step
 // `step`. It stays until the next call or the end of the step.
 bool hrt_route_force(struct hrt_route *route, int64_t step, int64_t first, struct hrt_error *error);
+
+// Whether the routes of all experts are known before a step. False: a usage error.
+bool hrt_route_check_known(const struct hrt_route *route, struct hrt_error *error);
+
+// Counts the rows that this rank will send to each expert in `calls` calls of step `step`, and sets `count`
+// [sets][layers][experts] to their mean, rounded to the nearest. The first call begins with sequence `first`,
+// each next one `stride` sequences later. False: a file's fault; `count` is then 0 or incomplete.
+bool hrt_route_count(struct hrt_route *route, int64_t step, int64_t first, int64_t stride,
+                     int64_t calls, uint32_t *count, struct hrt_error *error);
 
 // Records what that forward, call `iteration` of its step, has chosen. A record that cannot be written is warned of
 // once, and left unfinished: it only watches.

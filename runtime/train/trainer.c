@@ -163,8 +163,24 @@ static bool draw_batch(struct hrt_trainer *trainer, int64_t step, int64_t iterat
     return true;
 }
 
-// Switches jitter and dropout on for the sequences from number `first` on, or off. A device finds the number where it was
-// told last: kernels that are recorded have no other.
+// Where routes are known before a step, ranks tell each other their counts, from which the next plans are made.
+// A rank that cannot read its routes tells the counts that it has, as the others wait for it.
+static bool foresee(const struct hrt_trainer *trainer, int64_t step, int64_t iteration,
+                    struct hrt_error *error) {
+    struct hrt_fssdp *fssdp = trainer->state->fssdp;
+    uint32_t *known = hrt_experts_fssdp_known(fssdp);
+    if (!known) return true;
+    const bool lasts = trainer->program->movement->lifetime == HPL_LIFETIME_STEP;
+    if (lasts && iteration > 0) return true;
+    const bool sound = hrt_route_count(
+        trainer->route, step, hrt_train_first_sequence(trainer, step, iteration),
+        trainer->comm->size * trainer->batch, lasts ? trainer->iterations : 1, known, error);
+    hrt_experts_fssdp_foresee(fssdp);
+    return sound;
+}
+
+// Switches jitter and dropout on for the sequences from number `first` on, or off. A device finds the number where
+// it was told last: kernels that are recorded have no other.
 static void set_noise(const struct hrt_trainer *trainer, bool on, int64_t first) {
     const struct hrt_state *state = trainer->state;
     if (!state->program->noise_offset) return;
@@ -213,8 +229,8 @@ static bool count_targets(struct hrt_trainer *trainer, int64_t step, struct hrt_
     return true;
 }
 
-// Forward and backward of every iteration. `sum`: of the losses where the host computes; a device with separate memory leaves them
-// in the step's flight. A rank whose data fails goes on with what it has, as the others wait for it.
+// Forward and backward of every iteration. `sum`: of the losses where the host computes; a device with separate memory
+// leaves them in the step's flight. A rank whose data fails goes on with what it has, as the others wait for it.
 static bool iterate(struct hrt_trainer *trainer, int64_t step, double *sum,
                     struct hrt_error *error) {
     struct hrt_state *state = trainer->state;
@@ -227,7 +243,8 @@ static bool iterate(struct hrt_trainer *trainer, int64_t step, double *sum,
     for (int64_t i = 0; i < trainer->iterations; i++) {
         const int64_t first = hrt_train_first_sequence(trainer, step, i);
         hrt_profile_enter(trainer->profile, HRT_PHASE_DATA);
-        sound = sound && draw_batch(trainer, step, i, first, error);
+        const bool foreseen = foresee(trainer, step, i, error);
+        sound = sound && foreseen && draw_batch(trainer, step, i, first, error);
         if (flight) hrt_train_batch_bring(&trainer->passes, flight, i);
         set_noise(trainer, true, first);
         set_iteration(state, i + 1);

@@ -238,7 +238,7 @@ def blocking():
 def movement():
     movement = {"policy": "fssdp", "even": False, "overlap": 2, "slots": 1, "calibrate": "worth", "rematerialize": True,
                 "lifetime": "step", "iterations": 2,
-                "window": 5, "reshard_every": 100, "import_discount": 0, "gather_hidden_first": 1, "gather_hidden": 2, "reduce_hidden_first": 0,
+                "window": 5, "reshard_every": 100, "import_discount": 0, "known": 0, "gather_hidden_first": 1, "gather_hidden": 2, "reduce_hidden_first": 0,
                 "reduce_hidden": 1, "row_compute": 10442, "row_send": 2001, "row_cross": 4001, "chunk_send": 16001,
                 "chunk_near": 8001, "grad_send": 32001, "chunk_bytes": 128, "window_bytes": 0}
     sparse = {"layers": 2, "experts": 4, "owner": [[0, 0, 1, 1], [1, 0, 1, 0]]}

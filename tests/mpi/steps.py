@@ -41,16 +41,20 @@ def emitted(name, settings):
     return pathlib.Path(f"{name}.c").read_text()
 
 
-def train(name, ranks):
+def lines_of(name):
+    return [json.loads(line) for line in pathlib.Path(f"{name}.jsonl").read_text().splitlines()]
+
+
+def train(name, ranks, *options):
     """Losses and norms, step by step."""
     launcher = ["sh", os.environ["RANKS"], str(ranks)] if ranks > 1 else []
     log = pathlib.Path(f"{name}.jsonl")
     log.unlink(missing_ok=True)
     run = subprocess.run([*launcher, f"./{name}", "train", "--data", os.environ["TEXT"], "--steps", str(STEPS), "--log", log, "--set",
-                          f"train.tokens={TOKENS}"], capture_output=True, text=True, timeout=120)
+                          f"train.tokens={TOKENS}", *options], capture_output=True, text=True, timeout=120)
     if run.returncode:
         return None, run.stdout + run.stderr
-    return [(line["loss"], line["grad_norm"]) for line in map(json.loads, log.read_text().splitlines())], run.stdout
+    return [(line["loss"], line["grad_norm"]) for line in lines_of(name)], run.stdout
 
 
 def apart(left, right):

@@ -17,6 +17,7 @@ CASES = [
                "row_cross": 10**7},
      {"import_discount": 100, "gather_hidden": 10**6, "reduce_hidden": 10**6, "gather_hidden_first": 10**6, "reduce_hidden_first": 10**6}, 256),
     ("fastermoe", {}, {"row_compute": 10**9, "row_send": 10**9}, 256),
+    ("fssdp", {}, {"known": 1}, 256),
     ("fssdp", {"slots": 1, "rematerialize": True}, {"rematerialize": False}, 256),
     ("fssdp", {"lifetime": "step", "iterations": 2, "overlap": 64, "gather_hidden": 0, "reduce_hidden": 0,
                "gather_hidden_first": 0, "reduce_hidden_first": 0, "row_cross": 10**7},
