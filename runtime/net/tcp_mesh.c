@@ -99,8 +99,7 @@ static bool connect_all(struct mesh *mesh, struct hrt_error *error) {
             {.fd = meeting->fd[0], .events = POLLIN},
             {.fd = hrt_net_reach_descriptor(meeting->reach), .events = POLLIN},
         };
-        if (poll(wait, 2, mesh->before > 0 ? 1 : 100) > 0 && wait[0].revents)
-            return true; // Rank 0 has heard of an error.
+        if (poll(wait, 2, 100) > 0 && wait[0].revents) return true; // Rank 0 has heard of an error.
     }
     return true;
 }

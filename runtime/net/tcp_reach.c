@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
@@ -31,6 +32,7 @@ struct hrt_reach {
     struct hrt_meeting meeting;
     bool keeps; // The meeting's seats and port.
     struct hrt_door *door;
+    int poll; // With the door's descriptor, and those of attempts.
     struct attempt *attempts;
     hrt_reached_fn *reached;
     void *context;
@@ -81,11 +83,17 @@ static bool hear_answer(const struct attempt *attempt) {
     return memcmp(magic, HRT_TCP_MAGIC, sizeof magic) == 0;
 }
 
+static void watch(const struct hrt_reach *reach, int how, int fd, uint32_t events) {
+    struct epoll_event event = {.events = events};
+    epoll_ctl(reach->poll, how, fd, &event);
+}
+
 static void begin(const struct hrt_reach *reach, struct attempt *attempt) {
     const struct hrt_address address = hrt_net_reach_address(reach, attempt->rank);
     attempt->greeted = false;
     attempt->fd = hrt_net_socket_begin_connect(&address);
     if (attempt->fd < 0) try_again(attempt, errno);
+    if (attempt->fd >= 0) watch(reach, EPOLL_CTL_ADD, attempt->fd, EPOLLOUT);
 }
 
 // True: it is over, with a connection or without.
@@ -104,6 +112,7 @@ static bool go_on(const struct hrt_reach *reach, struct attempt *attempt) {
     else
         attempt->greeted = false;
     if (!attempt->greeted) try_again(attempt, errno);
+    if (attempt->greeted) watch(reach, EPOLL_CTL_MOD, attempt->fd, EPOLLIN);
     return false;
 }
 
@@ -174,6 +183,7 @@ void hrt_net_reach_advance(struct hrt_reach *reach) {
             continue;
         }
         const int rank = attempt->rank, fd = attempt->fd, error = attempt->error;
+        if (fd >= 0) watch(reach, EPOLL_CTL_DEL, fd, 0);
         attempt->fd = -1;
         drop(at);
         reach->reached(reach->context, rank, fd, fd < 0 ? error : 0);
@@ -182,7 +192,7 @@ void hrt_net_reach_advance(struct hrt_reach *reach) {
 }
 
 int hrt_net_reach_descriptor(const struct hrt_reach *reach) {
-    return hrt_net_door_descriptor(reach->door);
+    return reach->poll;
 }
 
 bool hrt_net_reach_is_busy(const struct hrt_reach *reach) {
@@ -204,9 +214,13 @@ struct hrt_reach *hrt_net_reach_open(const struct hrt_meeting *meeting, hrt_reac
     struct hrt_reach *reach = calloc(1, sizeof *reach);
     if (!reach) return NULL;
     *reach = (struct hrt_reach){.meeting = *meeting, .reached = reached, .context = context};
+    reach->poll = epoll_create1(EPOLL_CLOEXEC);
     reach->door = hrt_net_door_open(meeting->listens, sizeof(struct greeting), NULL, NULL);
-    if (reach->door) return reach;
-    free(reach);
+    if (reach->poll >= 0 && reach->door) {
+        watch(reach, EPOLL_CTL_ADD, hrt_net_door_descriptor(reach->door), EPOLLIN);
+        return reach;
+    }
+    hrt_net_reach_close(reach);
     return NULL;
 }
 
@@ -223,6 +237,7 @@ void hrt_net_reach_close(struct hrt_reach *reach) {
     if (!reach) return;
     while (reach->attempts) drop(&reach->attempts);
     hrt_net_door_close(reach->door);
+    if (reach->poll >= 0) close(reach->poll);
     if (reach->keeps) {
         close(reach->meeting.listens);
         free(reach->meeting.seat);

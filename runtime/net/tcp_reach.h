@@ -28,7 +28,7 @@ void hrt_net_reach_keep(struct hrt_reach *reach, struct hrt_meeting *meeting,
 void hrt_net_reach_ask(struct hrt_reach *reach, int rank, double seconds);
 
 // Takes in ranks that connect, and goes on with connections that have been asked for. To be called when the descriptor
-// is readable, once a second at least, and every now and then while it is busy.
+// is readable, and once a second at least; while it is busy ten times a second, since failures are tried again.
 void hrt_net_reach_advance(struct hrt_reach *reach);
 int hrt_net_reach_descriptor(const struct hrt_reach *reach);
 bool hrt_net_reach_is_busy(const struct hrt_reach *reach);

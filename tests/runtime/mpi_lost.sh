@@ -63,7 +63,7 @@ done
 # Nor one that waits for it in a round.
 ranks=4
 ended 20 2 gather 0
-said_once 'mpi_loop: error: lost rank 2 \(process'
+said_once 'mpi_loop: error: lost rank 2 \(process.*: others wait for it, and rank 3 for them, in rounds'
 ! grep -q 'lost rank [013]' "$out/said" || fail "the wrong rank is named"
 unset ranks HECATE_COMM_TIMEOUT HECATE_COMM_PATIENCE
 

@@ -64,7 +64,12 @@ static void wait_in_a_chain(bool joins) {
     hrt_net_lane_join(&comm, mark, "a chain");
 }
 
-// Each on a node of its own. Most wait for a rank that waits itself.
+// The last one of four ranks waits for rank 1, which waits for rank 2: it alone loses patience.
+static void lose_patience_last(void) {
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    if (rank && strcmp(rank, "3") != 0) setenv("HECATE_COMM_PATIENCE", "60", 1);
+}
+
 static void gather_in_rounds(int rank) {
     static int32_t blocks[HPL_DEVICES_MAX];
     static struct hrt_step step[2 * HPL_DEVICES_MAX];
@@ -112,6 +117,7 @@ int main(int argc, char **argv) {
                         : strcmp(argv[2], "more") == 0 ? (size_t)-1
                                                        : 0;
     const bool busy = strcmp(argv[2], "busy") == 0, ends = busy || strcmp(argv[3], "end") == 0;
+    if (strcmp(argv[2], "gather") == 0) lose_patience_last();
     const double begun = hrt_base_now();
     ranks_open(&comm, getenv("HECATE_TOPOLOGY"));
     if (strcmp(argv[2], "meet") == 0) {
