@@ -1,9 +1,9 @@
 // materialize: replicas come and go. Each step stands where it must be done at the latest.
 //
-//   before   fssdp.exchange ... fssdp.waves, loop over waves, fssdp.collect; @backward: fssdp.waves,
-//            loop over waves, fssdp.collect_grad
+//   before   fssdp.exchange ... fssdp.await_counts, fssdp.waves, loop over waves, fssdp.collect;
+//            @backward: fssdp.waves, loop over waves, fssdp.collect_grad
 //   after    fssdp.plan(%i), fssdp.materialize(%i) {rematerialize = false}
-//            fssdp.exchange; fssdp.calibrate(%i)
+//            fssdp.exchange ... fssdp.await_counts; fssdp.calibrate(%i)
 //            fssdp.await(%i); fssdp.waves, loop, fssdp.collect
 //            fssdp.release(%i) {what = "parameters"}             when re-materializing, or without gradients
 //            @backward:
@@ -17,8 +17,7 @@
 //
 // Why      Correct by its order alone; nothing is hidden yet. Pass overlap moves starts up and ends
 //          down; without it every transfer is waited for.
-// Needs    hecate.movement (pass shard). A policy that plans on exact counts has its plan behind the
-//          exchange.
+// Needs    hecate.movement (pass shard). A policy that plans on exact counts has its plan behind them.
 // Leaves   On each set `slots`, replicas of a device and layer, and `slot_layers` and `grad_layers`,
 //          layers whose replicas of parameters, and their gradients, are held at a time:
 //          verify-movement proves it.
@@ -74,10 +73,10 @@ static void move_forward(const struct hec_site *site, const struct hpl_movement 
                          const struct hpl_policy *policy) {
     const bool exact = policy->when == HPL_WHEN_EXACT;
     const bool step = lasts(site, movement);
-    struct hec_builder b = exact ? behind(site->exchange) : in_front_of(site->exchange);
+    struct hec_builder b = exact ? behind(site->counts) : in_front_of(site->exchange);
     build(&b, site, site->layer, HEC_OP_plan, step, nothing);
     start(&b, site, site->layer, step && !movement->rematerialize, false);
-    b = behind(site->exchange);
+    b = behind(site->counts);
     if (movement->calibrate != HPL_CALIBRATES_NEVER && !exact)
         build(&b, site, site->layer, HEC_OP_calibrate, false, nothing);
     b = in_front_of(site->waves);

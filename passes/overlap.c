@@ -1,9 +1,12 @@
 // overlap: starts move up and ends move down, so that transfers run behind computation.
 //
 //   before   as materialize leaves it: every transfer starts where it is waited for
-//   after    @forward: plan and materialize at the start of the layer, or behind the mixture before
-//            them; they hide behind attention. Not for policies that plan on exact counts. A shared
-//            expert is computed before the await, not behind the experts. In a loop over layers that
+//   after    @forward: operations that need no rows, such as a shared expert, stand before
+//            fssdp.await_counts, not behind the experts: counts travel meanwhile, and a device has work while its
+//            host waits. With policies that plan on exact counts they stand behind those, before the await:
+//            they hide parameters.
+//            Where experts move: plan and materialize at the start of the layer, or behind the mixture before
+//            them; they hide behind attention. Not for policies that plan on exact counts. In a loop over layers that
 //            each have their own slots the next layer is prefetched behind the rows of the first wave:
 //            while experts compute, the network would otherwise be idle.
 //            @backward: a re-materialization starts behind the mixture that comes before it: the last
@@ -74,18 +77,25 @@ static MlirOperation earliest(const struct hec_sites *sites, int index) {
     return mlirBlockGetFirstOperation(block);
 }
 
-// Computes operations that do not need the experts before their await: parameters travel meanwhile.
-static void delay_await(const struct hec_site *site) {
-    const MlirOperation await = find(block_of(site->waves), site, HEC_OP_await, NULL, NULL);
+static bool is_planned_behind_counts(const struct hec_site *site) {
+    const MlirOperation plan = find(block_of(site->counts), site, HEC_OP_plan, NULL, NULL);
+    return plan.ptr && mlirOperationIsBeforeInBlock(site->counts, plan);
+}
+
+// Computes operations that need no rows before the counts are awaited; before their experts are, where parameters
+// start between the two.
+static void delay_wait(const struct hec_site *site) {
+    const MlirOperation wait = is_planned_behind_counts(site)
+                                   ? find(block_of(site->waves), site, HEC_OP_await, NULL, NULL)
+                                   : site->counts;
     const struct hec_ops ops = hec_independent(site);
-    for (int k = 0; k < ops.count && await.ptr; k++) mlirOperationMoveBefore(ops.op[k], await);
+    for (int k = 0; k < ops.count && wait.ptr; k++) mlirOperationMoveBefore(ops.op[k], wait);
     free(ops.op);
 }
 
 static void move_forward(const struct hec_sites *sites, int index) {
     const struct hec_site *site = &sites->site[index];
     const MlirBlock block = block_of(site->exchange);
-    delay_await(site);
     const MlirOperation plan = find(block, site, HEC_OP_plan, NULL, NULL);
     const MlirOperation start = find(block, site, HEC_OP_materialize, NULL, NULL);
     if (!plan.ptr || !start.ptr || mlirOperationIsBeforeInBlock(site->exchange, plan)) return;
@@ -245,8 +255,9 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     (void)options;
     struct hec_sites sites;
     struct hpl_movement movement;
-    if (!hec_movement_read(module, &movement)) return HEC_PASS_DONE;
     if (!hec_sites_find(module, &sites)) return HEC_PASS_REFUSED;
+    for (int i = 0; i < sites.count; i++) delay_wait(&sites.site[i]);
+    if (!hec_moves_experts(module) || !hec_movement_read(module, &movement)) return HEC_PASS_DONE;
     for (int i = 0; i < sites.count; i++) {
         if (!check_site(&sites.site[i])) return HEC_PASS_REFUSED;
     }
@@ -259,6 +270,6 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
 }
 
 const struct hec_pass_code hec_pass_overlap = {
-    .applies = hec_moves_experts,
+    .applies = hec_has_ranks,
     .run = run,
 };

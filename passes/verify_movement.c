@@ -11,7 +11,8 @@
 //          2. a started transfer was planned, and its chunks are awaited, reduced and released once
 //          3. at no time are replicas of more layers held than the set's slot_layers says (each has
 //             `slots`), nor gradients of more than grad_layers
-//          4. calibration comes behind the exchange of its layer and before its await
+//          4. counts of a layer are awaited once they are on their way; behind that come its calibration,
+//             which is before its await, and its rows
 //          5. nothing is held or under way at the end of a step, after which parameters change
 //          6. a plan stays until its gradients have been reduced
 // Needs    Loops over layers with known counts.
@@ -30,12 +31,14 @@
 enum { WAVES = 2, ITERATIONS = 3, LAYERS_MAX = 10000 };
 
 enum parameters { AT_OWNERS, COMING, HERE };
+enum counts { NO_COUNTS, TOLD, KNOWN };
 enum gradients { NO_GRADIENTS, SUMMED_HERE, UNDER_WAY, AT_OWNER };
 
 struct layer_state {
     enum parameters parameters;
     enum gradients gradients;
-    bool planned, routed;
+    enum counts counts;
+    bool planned;
     bool of_step;    // Its plan is that of a step.
     bool kept;       // Its parameters have been here since an iteration before.
     bool prefetched; // Planned and started, and its own plan and materialize have still to come.
@@ -185,12 +188,42 @@ static void run_plan(struct run *r, MlirOperation op, struct set_state *set, int
     state->of_step = hec_is_of_step(op);
 }
 
+// Counts of rows, and operations that need them.
+static bool run_counts(struct run *r, MlirOperation op, struct set_state *set, int64_t layer) {
+    struct layer_state *state = &set->layer[layer];
+    switch (hec_op_of(op)) {
+    case HEC_OP_exchange:
+        state->counts = TOLD;
+        return true;
+    case HEC_OP_await_counts:
+        if (state->counts == NO_COUNTS)
+            fault(r, op, set, layer, "awaits counts before their exchange");
+        state->counts = KNOWN;
+        return true;
+    case HEC_OP_dispatch:
+        if (state->counts != KNOWN)
+            fault(r, op, set, layer, "sends rows before their counts are known");
+        return true;
+    case HEC_OP_calibrate:
+        if ((state->parameters != COMING && !state->kept) || state->counts != KNOWN)
+            fault(r, op, set, layer, "is not between the exchange of counts and the await");
+        state->parameters = COMING; // Those that are added.
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_movement(enum hec_op id) {
+    return id == HEC_OP_plan || id == HEC_OP_materialize || id == HEC_OP_prefetch ||
+           id == HEC_OP_calibrate || id == HEC_OP_await || id == HEC_OP_reduce ||
+           id == HEC_OP_release || id == HEC_OP_exchange || id == HEC_OP_await_counts ||
+           id == HEC_OP_dispatch;
+}
+
 static bool run_movement(struct run *r, MlirOperation op) {
     const enum hec_op id = hec_op_of(op);
-    if (id != HEC_OP_plan && id != HEC_OP_materialize && id != HEC_OP_prefetch &&
-        id != HEC_OP_calibrate && id != HEC_OP_await && id != HEC_OP_reduce &&
-        id != HEC_OP_release && id != HEC_OP_exchange)
-        return false;
+    if (!is_movement(id)) return false;
     r->of_step |= hec_is_of_step(op);
     if (!is_done(r, op)) return true;
     struct set_state *set = set_of(r, hec_any_set(op));
@@ -200,19 +233,14 @@ static bool run_movement(struct run *r, MlirOperation op) {
         fault(r, op, set, layer, "names a layer that the set does not have");
         return true;
     }
+    if (run_counts(r, op, set, layer)) return true;
     struct layer_state *state = &set->layer[layer];
     if (id == HEC_OP_plan) {
         run_plan(r, op, set, layer);
-    } else if (id == HEC_OP_exchange) {
-        state->routed = true;
     } else if (id == HEC_OP_materialize) {
         run_materialize(r, op, set, layer);
     } else if (id == HEC_OP_prefetch) {
         run_prefetch(r, op, set, layer + 1);
-    } else if (id == HEC_OP_calibrate) {
-        if ((state->parameters != COMING && !state->kept) || !state->routed)
-            fault(r, op, set, layer, "is not between the exchange of counts and the await");
-        state->parameters = COMING; // Those that are added.
     } else if (id == HEC_OP_await) {
         if (state->parameters != COMING && !state->kept)
             fault(r, op, set, layer, "awaits what was not started");
@@ -287,7 +315,7 @@ static void end_iteration(struct run *r) {
         for (int64_t layer = 0; layer < r->sets.item[i]->layers; layer++) {
             struct layer_state *state = &r->sets.item[i]->layer[layer];
             state->planned &= state->of_step;
-            state->routed = false;
+            state->counts = NO_COUNTS;
             state->kept = state->parameters == HERE;
             if (state->gradients == AT_OWNER) state->gradients = NO_GRADIENTS;
         }

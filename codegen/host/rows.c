@@ -45,6 +45,10 @@ void hec_emit_exchange(struct hec_emitter *e, MlirOperation op) {
                   hec_product(e, &t, 0, t.rank - 1));
 }
 
+void hec_emit_await_counts(struct hec_emitter *e, MlirOperation op) {
+    hec_statement(e, "hrt_experts_await_counts(%s);", hec_route_key(e, op));
+}
+
 void hec_emit_dispatch(struct hec_emitter *e, MlirOperation op) {
     const char *rows = hec_ref(e, hec_dispatch_rows(op)), *gate = hec_ref(e, hec_dispatch_gate(op)),
                *first = hec_ref(e, hec_dispatch_first(op));

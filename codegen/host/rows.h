@@ -5,7 +5,7 @@
 #include "codegen/host/back_end.h"
 #include "codegen/host/emitter.h"
 
-hec_emit_op hec_emit_drop, hec_emit_exchange, hec_emit_fractions;
+hec_emit_op hec_emit_drop, hec_emit_exchange, hec_emit_await_counts, hec_emit_fractions;
 hec_emit_op hec_emit_dispatch, hec_emit_give_back, hec_emit_collect;
 hec_emit_op hec_emit_dispatch_grad, hec_emit_give_back_grad, hec_emit_collect_grad;
 hec_emit_op hec_emit_dense_ready;

@@ -195,6 +195,7 @@ static bool verify_collect_grad(MlirOperation op) {
 // Not pure: they talk to other ranks, and their results depend on the route of the layer.
 const struct hec_traits hec_traits_drop = {.verify = verify_drop};
 const struct hec_traits hec_traits_exchange = {.verify = verify_exchange};
+const struct hec_traits hec_traits_await_counts = {.verify = verify_key};
 const struct hec_traits hec_traits_waves = {.verify = verify_key};
 const struct hec_traits hec_traits_overwritten = {.verify = verify_key};
 const struct hec_traits hec_traits_dispatch = {.verify = verify_dispatch};

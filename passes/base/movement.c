@@ -259,6 +259,9 @@ static void note(struct hec_sites *sites, struct hec_site *site, MlirOperation o
     case HEC_OP_exchange:
         site->exchange = op;
         break;
+    case HEC_OP_await_counts:
+        site->counts = op;
+        break;
     case HEC_OP_waves:
         *(back ? &site->waves_back : &site->waves) = op;
         break;
@@ -283,8 +286,8 @@ static bool find_in(MlirOperation module, struct hec_sites *sites, const char *f
     bool sound = true;
     for (int k = 0; sound && k < ops.count; k++) {
         const enum hec_op id = hec_op_of(ops.op[k]);
-        if (id != HEC_OP_exchange && id != HEC_OP_waves && id != HEC_OP_collect &&
-            id != HEC_OP_collect_grad)
+        if (id != HEC_OP_exchange && id != HEC_OP_await_counts && id != HEC_OP_waves &&
+            id != HEC_OP_collect && id != HEC_OP_collect_grad)
             continue;
         struct hec_site *site = site_of(module, sites, ops.op[k]);
         if (site) {
@@ -302,7 +305,7 @@ bool hec_sites_find(MlirOperation module, struct hec_sites *sites) {
     if (!find_in(module, sites, "forward") || !find_in(module, sites, "backward")) return false;
     for (int i = 0; i < sites->count; i++) {
         const struct hec_site *s = &sites->site[i];
-        const bool forward = s->exchange.ptr && s->waves.ptr && s->collect.ptr;
+        const bool forward = s->exchange.ptr && s->counts.ptr && s->waves.ptr && s->collect.ptr;
         if (forward && !s->waves_back.ptr == !s->collect_back.ptr) continue;
         return hec_ir_error(s->set,
                             "its experts are not distributed: run distribute-experts first");
@@ -315,13 +318,12 @@ bool hec_sites_find(MlirOperation module, struct hec_sites *sites) {
 struct hec_ops hec_independent(const struct hec_site *site) {
     struct hec_ops found = hec_ops_in(mlirOperationGetBlock(site->collect));
     const MlirStringRef mixture = hec_set_mixture(site->set);
-    struct hec_map behind = {
-        0}; // Results of what stays behind the await, which is in front of the waves.
+    struct hec_map behind = {0}; // Results of what stays behind the counts.
     bool begun = false, passed = false;
     int count = 0;
     for (int k = 0; k < found.count; k++) {
         const MlirOperation op = found.op[k];
-        begun |= mlirOperationEqual(op, site->waves);
+        begun |= mlirOperationEqual(op, site->counts);
         if (begun) {
             const bool movable = passed && hec_unit_is_in(op, mixture) &&
                                  (hec_op_traits(op)->pure || hec_op_is(op, HEC_OP_stash));

@@ -75,11 +75,12 @@ void hec_movement_write(MlirOperation module, const struct hpl_movement *movemen
 
 enum { HEC_SITES_MAX = 64 };
 
-// Where one set's experts are needed: in @forward from `waves` to `collect`, in @backward likewise.
+// Where one set's experts are needed: in @forward from `waves` to `collect`, in @backward likewise. Counts of rows are
+// on their way from `exchange` to `counts`.
 // Null operations where there is no @backward, null loops and layers where the set has no layers.
 struct hec_site {
     MlirOperation set;
-    MlirOperation exchange, waves, collect;
+    MlirOperation exchange, counts, waves, collect;
     MlirOperation waves_back, collect_back;
     MlirOperation loop, loop_back;
     MlirValue layer, layer_back;
@@ -94,7 +95,7 @@ struct hec_sites {
 };
 
 // Operations of the site's own block behind its experts in @forward that do not need them: a shared
-// expert. In its order; nothing of it depends on other operations behind `collect`. Free `op`.
+// expert. In its order; nothing of it depends on other operations behind `counts`. Free `op`.
 struct hec_ops hec_independent(const struct hec_site *site);
 
 // False after a report: there are too many, or one is not whole.

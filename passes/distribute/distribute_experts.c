@@ -5,7 +5,8 @@
 //            ... the experts' operations on rows, values for backward stashed; all with rows_of
 //            %y = moe.combine(%rows, %pair, %slot)
 //            With a capacity, %first, %pair and %slot are those of a moe.limit.
-//   after    fssdp.exchange(%ids, %i)
+//   after    fssdp.exchange(%ids, %i), behind the router
+//            fssdp.await_counts(%i)
 //            %n = fssdp.waves(%i)
 //            scf.for %w = 0 to %n {
 //                %r, %g, %first = fssdp.dispatch(%x, %weights, %w, %i)

@@ -6,6 +6,7 @@ void hec_distribute_forward(struct hec_routed *x) {
     struct hec_builder b = hec_builder_before(x->combine);
     hec_builder_for(&b, x->permute);
     b.at = hec_loc_strip(b.at);
+    hec_routed_build(&b, x, HEC_OP_await_counts, 0, NULL, (MlirValue){0}, x->layer, 0, NULL);
     const MlirValue waves = hec_routed_count(&b, x, HEC_OP_waves, (MlirValue){0}, x->layer);
     struct hec_for loop = hec_build_repeat(&b, waves, false);
     hec_for_yield(&loop, b.at, NULL);

@@ -177,6 +177,7 @@ static const struct {
     {HEC_OP_await, HEC_ACT_AWAIT},
     {HEC_OP_reduce, HEC_ACT_REDUCE},
     {HEC_OP_exchange, HEC_ACT_EXCHANGE},
+    {HEC_OP_await_counts, HEC_ACT_COUNTS},
     {HEC_OP_dispatch, HEC_ACT_ROWS},
     {HEC_OP_give_back, HEC_ACT_RETURN},
     {HEC_OP_collect, HEC_ACT_COLLECT},

@@ -11,7 +11,8 @@ enum hec_act {
     HEC_ACT_PLAN,    // Plans a layer, on the host.
     HEC_ACT_GATHER,  // Starts; `again`: by the plan of this iteration, for backward.
     HEC_ACT_PREFETCH,    // Plans the next layer and starts its chunks, in the first wave.
-    HEC_ACT_EXCHANGE,    // Counts: waits for those of all.
+    HEC_ACT_EXCHANGE,    // Starts to tell all the counts of rows.
+    HEC_ACT_COUNTS,      // Waits for those of all.
     HEC_ACT_CALIBRATE,   // Plans on, and starts the added chunks.
     HEC_ACT_AWAIT,       // Waits for chunks.
     HEC_ACT_WAVES,       // The body up to its end, once for each wave.

@@ -187,8 +187,10 @@ static void prefetch(struct run *r, int32_t device, const struct hec_action *a) 
 
 static void exchange(struct run *r, int32_t device, const struct hec_action *a) {
     const int32_t transfer = traffic_of(r, &r->device[device], a)->exchange;
-    hec_run_start(r, device, transfer);
-    hec_run_wait(r, device, transfer, HEC_SPENT_COUNTS);
+    if (a->act == HEC_ACT_EXCHANGE)
+        hec_run_start(r, device, transfer);
+    else
+        hec_run_wait(r, device, transfer, HEC_SPENT_COUNTS);
 }
 
 static void act(struct run *r, int32_t device, const struct hec_action *a) {
@@ -207,6 +209,7 @@ static void act(struct run *r, int32_t device, const struct hec_action *a) {
         prefetch(r, device, a);
         return;
     case HEC_ACT_EXCHANGE:
+    case HEC_ACT_COUNTS:
         exchange(r, device, a);
         return;
     case HEC_ACT_CALIBRATE:

@@ -45,8 +45,9 @@ enum hrt_why {
 
 enum { HRT_DEVICE_ADDRESS = 16 };
 
-// Places among the work that the host can wait for (hrt_device_mark).
-enum { HRT_MARKS = 2 };
+// Places among the work that the host can wait for (hrt_device_mark): the ends of the two steps that were asked for
+// last, and of a count of rows.
+enum { HRT_MARK_STEPS = 2, HRT_MARK_COUNTS = HRT_MARK_STEPS, HRT_MARKS };
 
 enum {
     HRT_LOSSES = 3,

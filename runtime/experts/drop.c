@@ -176,13 +176,15 @@ void hrt_experts_drop(struct hrt_experts *experts, int set, int64_t at, int32_t 
     const size_t weight_bytes = (size_t)(tokens * picks) * experts->shape.element;
     int32_t *there = kept;
     assert(layer->set->limited && tokens <= experts->shape.tokens);
+    hrt_experts_settle(experts);
+    experts->dropped = NULL;
     if (hrt_device_is_apart(experts->device) && hrt_experts_group_is_alone(&part, group)) {
         drop_there(experts, layer, kept, ids, weights, part.own, tokens, group, capacity, rule);
         return;
     }
     ids = hrt_experts_see(experts, experts->copies.ids, ids, bytes);
     weights = hrt_experts_see(experts, experts->copies.weights, weights, weight_bytes);
-    hrt_device_join(experts->device, HRT_WHY_ROUTES);
+    hrt_experts_join(experts);
     kept = hrt_experts_here(experts, experts->copies.kept, there);
     struct drop drop = {.experts = experts,
                         .layer = layer,
@@ -205,4 +207,5 @@ void hrt_experts_drop(struct hrt_experts *experts, int set, int64_t at, int32_t 
         drop_of_group(&drop, kept, rule);
     }
     hrt_experts_show(experts, there, kept, bytes);
+    if (hrt_device_is_apart(experts->device)) experts->dropped = layer;
 }

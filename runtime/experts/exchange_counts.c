@@ -61,18 +61,24 @@ static void compare_heard(struct hrt_experts *experts, size_t words) {
     }
 }
 
-void hrt_experts_gather_counts(struct hrt_experts *experts, const uint32_t *mine, uint32_t *count,
-                               int64_t size) {
+// Begins to tell all ranks mine [size]: count [ranks][size] is that of each of them once hrt_experts_agree returns.
+static void tell_counts(struct hrt_experts *experts, const uint32_t *mine, uint32_t *count,
+                        int64_t size) {
     const size_t words = (size_t)size + WORD;
     hrt_experts_agree(experts);
     uint32_t *own = words_of(experts, experts->comm->rank, words);
     memcpy(own, &experts->word, sizeof experts->word);
     memcpy(own + WORD, mine, (size_t)size * sizeof *mine);
-    hrt_net_lane_join(experts->comm, begin_to_tell(experts, experts->heard, words),
-                      "the counts of rows");
-    compare_heard(experts, words);
-    for (int r = 0; r < experts->comm->size; r++)
-        memcpy(count + r * size, words_of(experts, r, words) + WORD, (size_t)size * sizeof *count);
+    experts->telling = true;
+    experts->told_counts = count;
+    experts->told_size = size;
+    experts->told = begin_to_tell(experts, experts->heard, words);
+}
+
+void hrt_experts_gather_counts(struct hrt_experts *experts, const uint32_t *mine, uint32_t *count,
+                               int64_t size) {
+    tell_counts(experts, mine, count, size);
+    hrt_experts_agree(experts);
 }
 
 void hrt_experts_vouch(struct hrt_experts *experts, uint64_t word) {
@@ -86,15 +92,23 @@ void hrt_experts_watch(struct hrt_experts *experts, hrt_differ_fn *differ, void 
 
 void hrt_experts_compare(struct hrt_experts *experts) {
     hrt_experts_agree(experts);
-    experts->comparing = true;
-    experts->words_told = begin_to_compare(experts, experts->word);
+    experts->telling = true;
+    experts->told_counts = NULL;
+    experts->told_size = 0;
+    experts->told = begin_to_compare(experts, experts->word);
 }
 
 void hrt_experts_agree(struct hrt_experts *experts) {
-    if (!experts->comparing) return;
-    experts->comparing = false;
-    hrt_net_lane_join(experts->comm, experts->words_told, "the comparison of plans");
-    compare_heard(experts, WORD);
+    if (!experts->telling) return;
+    uint32_t *count = experts->told_counts;
+    const int64_t size = experts->told_size;
+    const size_t words = (size_t)size + WORD;
+    experts->telling = false;
+    hrt_net_lane_join(experts->comm, experts->told,
+                      count ? "the counts of rows" : "the comparison of plans");
+    compare_heard(experts, words);
+    for (int r = 0; r < experts->comm->size && count; r++)
+        memcpy(count + r * size, words_of(experts, r, words) + WORD, (size_t)size * sizeof *count);
 }
 
 int64_t hrt_experts_compared(const struct hrt_experts *experts) {
@@ -189,18 +203,63 @@ static void place_received(const struct hrt_experts *experts, struct hrt_experts
     }
 }
 
+// Tells all ranks how many rows this one has for each expert of the layer, as they were sorted.
+static void tell_sorted(struct hrt_experts *experts, struct hrt_experts_layer *layer) {
+    for (int64_t e = 0; e < layer->set->experts; e++)
+        experts->mine[e] = (uint32_t)(experts->first[e + 1] - experts->first[e]);
+    tell_counts(experts, experts->mine, layer->count, layer->set->experts);
+}
+
+// Likewise where the host has dropped some, and so has what was kept.
+static void tell_kept(struct hrt_experts *experts, struct hrt_experts_layer *layer) {
+    const int64_t pairs = layer->tokens * layer->set->picks;
+    memset(experts->mine, 0, (size_t)layer->set->experts * sizeof *experts->mine);
+    for (int64_t p = 0; p < pairs; p++) {
+        if (experts->copies.kept[p] >= 0) experts->mine[experts->copies.kept[p]]++;
+    }
+    tell_counts(experts, experts->mine, layer->count, layer->set->experts);
+}
+
+// Once the device has counted.
+static void tell_routed(struct hrt_experts *experts) {
+    struct hrt_experts_layer *layer = experts->routed;
+    experts->routed = NULL;
+    if (layer) tell_sorted(experts, layer);
+}
+
+void hrt_experts_join(struct hrt_experts *experts) {
+    hrt_device_join(experts->device, HRT_WHY_ROUTES);
+    tell_routed(experts);
+}
+
+void hrt_experts_settle(struct hrt_experts *experts) {
+    if (experts->routed) hrt_device_await(experts->device, HRT_MARK_COUNTS, HRT_WHY_ROUTES);
+    tell_routed(experts);
+    hrt_experts_agree(experts);
+}
+
 void hrt_experts_route(struct hrt_experts *experts, int set, int64_t at, const int32_t *ids,
                        int64_t tokens) {
     struct hrt_experts_layer *layer = hrt_layer(experts, set, at);
     assert(tokens >= 0 && tokens <= experts->shape.tokens);
+    hrt_experts_settle(experts); // Counts of another set take the same places.
     if (experts->wave.layer == layer) experts->wave.layer = NULL;
     layer->tokens = tokens;
-    hrt_experts_sort_pairs(experts, layer, experts->first, ids, tokens);
-    hrt_device_join(experts->device, HRT_WHY_ROUTES);
-    for (int64_t e = 0; e < layer->set->experts; e++)
-        experts->mine[e] = (uint32_t)(experts->first[e + 1] - experts->first[e]);
-    hrt_experts_gather_counts(experts, experts->mine, layer->count, layer->set->experts);
     layer->divided = false;
+    hrt_experts_sort_pairs(experts, layer, experts->first, ids, tokens);
+    if (experts->dropped == layer) {
+        tell_kept(experts, layer);
+    } else if (hrt_device_is_apart(experts->device)) {
+        hrt_device_mark(experts->device, HRT_MARK_COUNTS);
+        experts->routed = layer;
+    } else {
+        tell_sorted(experts, layer);
+    }
+}
+
+void hrt_experts_await_counts(struct hrt_experts *experts, int set, int64_t at) {
+    (void)set, (void)at; // At most one exchange is under way.
+    hrt_experts_settle(experts);
 }
 
 // Which rows go where, by the counts of the route and the plan as it now is.

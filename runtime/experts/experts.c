@@ -57,6 +57,7 @@ static void lay_out_layer(struct blocks *blocks, struct hrt_experts_layer *layer
         .start = take(both, set->slots + 1, sizeof(int32_t)),
         .pair = take(there, pairs, sizeof(int32_t)),
         .slot = take(there, pairs, sizeof(int32_t)),
+        .running = take(here, set->experts, sizeof(int32_t)),
         .computed = take(here, ranks, sizeof(int64_t)),
     };
     if (layer) *layer = laid;
@@ -121,7 +122,6 @@ static void lay_out_copies(struct blocks *blocks, struct hrt_experts *experts,
     experts->copies = (struct hrt_experts_copies){
         .ids = take(both, most->pairs, sizeof(int32_t)),
         .fractions = take(both, shape->sequences * most->experts, shape->element),
-        .running = take(both, most->experts, sizeof(int32_t)),
     };
     if (!most->limited) return;
     experts->copies.kept = take(both, most->pairs, sizeof(int32_t));
@@ -226,7 +226,8 @@ static void begin(struct hrt_experts *experts, const struct hrt_experts_shape *s
     hrt_experts_tokens(experts, 0, 0);
     experts->word = 0;
     experts->compared = 0;
-    experts->comparing = false;
+    experts->routed = experts->dropped = NULL;
+    experts->telling = false;
     experts->steps.on_device = false;
     hrt_experts_watch(experts, NULL, NULL);
     for (int s = 0; s < shape->sets; s++) {

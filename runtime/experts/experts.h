@@ -4,6 +4,8 @@
 // the layer; w: a wave):
 //
 //   hrt_experts_route(e, s, i, ids, tokens)
+//   operations that need no rows
+//   hrt_experts_await_counts(e, s, i)
 //   n = hrt_experts_waves(e, s, i)
 //   for w = 0 .. n-1
 //       hrt_experts_dispatch(e, s, i, w, rows, gate, first, x, weights)
@@ -30,7 +32,7 @@
 // Division of the work. A plan (runtime/plan/types.h) lists the ranks that hold an expert, a quota how many
 // rows of each source go to each holder: quota[r][k] for holder k of the plan. Rows of a source go to
 // an expert's holders in the plan's order, pairs ascending. By default every expert has one
-// holder, its owner (expert parallelism). Quotas are derived at the first hrt_experts_waves after a route, so
+// holder, its owner (expert parallelism). Quotas are derived at the first hrt_experts_waves after the counts, so
 // that the plan may still change once the counts are known.
 //
 // Ranks make equal decisions, each for itself, and check them: a word, a hash of them all, travels with all
@@ -40,9 +42,10 @@
 // after creation. On one rank (back end self) nothing but local copies happens.
 //
 // On a device with separate memory all arrays of these calls are the device's: rows, weights, ids, fractions. Rows are
-// sorted, listed and moved there, behind the work queued before. The host divides the rows: hrt_experts_route
-// waits once, for the rows of each expert. hrt_experts_drop and hrt_experts_fractions wait once where groups lie on
-// several ranks: then ids, and weights or the running counts, come to the host.
+// sorted, listed and moved there, behind the work queued before. The host divides the rows, so it waits once for each
+// microbatch of a layer: hrt_experts_await_counts for the rows of each expert, not for work that was queued since the
+// route. Where groups lie on several ranks, hrt_experts_drop or else hrt_experts_fractions waits in its place, for all
+// work: ids, and weights, come to the host, and it counts rows itself.
 #ifndef HECATE_RUNTIME_EXPERTS_EXPERTS_H
 #define HECATE_RUNTIME_EXPERTS_EXPERTS_H
 
@@ -127,7 +130,8 @@ void hrt_experts_drop(struct hrt_experts *experts, int set, int64_t layer, int32
 // As hk_fractions where one rank has the tokens of all. Exchanges counts where groups lie on several ranks,
 // or `running` counts.
 //   fractions  [sequences, experts]
-//   running    NULL or [experts], the same on all ranks
+//   running    NULL or [experts], the same on all ranks. Not touched on a device with separate memory, whose host
+//              keeps these counts
 //   ids        [sequences, positions, picks]
 //   group      tokens of a group; 0: all of the iteration are one
 void hrt_experts_fractions(struct hrt_experts *experts, int set, int64_t layer, void *fractions,
@@ -140,8 +144,8 @@ typedef void hrt_differ_fn(void *context);
 void hrt_experts_vouch(struct hrt_experts *experts, uint64_t word);
 void hrt_experts_watch(struct hrt_experts *experts, hrt_differ_fn *differ, void *context);
 
-// Sends the words alone, and does not wait for those of others: hrt_experts_agree does, and compares. It does
-// nothing where nothing was sent. No exchange of counts or rows begins without it.
+// Sends the words alone, and does not wait for those of others: hrt_experts_agree does, and compares, also words that
+// travel with counts. It does nothing where nothing was sent. No exchange of counts or rows begins without it.
 void hrt_experts_compare(struct hrt_experts *experts);
 void hrt_experts_agree(struct hrt_experts *experts);
 
@@ -170,14 +174,18 @@ uint32_t *hrt_experts_told(const struct hrt_experts *experts, uint32_t *heard, s
 // Rows are divided by `quota` from the next hrt_experts_waves on, as if the shape had said so.
 void hrt_experts_divide(struct hrt_experts *experts, hrt_quota_fn *quota, void *context);
 
-// The rows of each expert that every rank had for the layer's last route, [ranks][experts]; borrowed.
+// The rows of each expert that every rank had for the layer's last route, once they were awaited, [ranks][experts];
+// borrowed.
 const uint32_t *hrt_experts_counts(const struct hrt_experts *experts, int set, int64_t layer);
 
-// Routes one microbatch. Exchanges counts.
+// Routes one microbatch, and starts to exchange counts.
 //   ids    [tokens, picks] the expert of each pair; negative: dropped, its row goes nowhere
 //   tokens may differ between ranks, and be 0
 void hrt_experts_route(struct hrt_experts *experts, int set, int64_t layer, const int32_t *ids,
                        int64_t tokens);
+
+// Waits until the counts of the layer's route are known, and words that travel with them alike.
+void hrt_experts_await_counts(struct hrt_experts *experts, int set, int64_t layer);
 
 // Waves of the layer's route, at least 1, the same on every rank.
 int64_t hrt_experts_waves(struct hrt_experts *experts, int set, int64_t layer);

@@ -97,22 +97,24 @@ static void find_fractions(struct hrt_experts *experts, int set, int64_t layer, 
 void hrt_experts_fractions(struct hrt_experts *experts, int set, int64_t layer, void *fractions,
                            int32_t *running, const int32_t *ids, int64_t sequences,
                            int64_t positions, int64_t group, int64_t iteration) {
-    const struct hrt_experts_set *of = hrt_layer(experts, set, layer)->set;
+    const struct hrt_experts_layer *routed = hrt_layer(experts, set, layer);
+    const struct hrt_experts_set *of = routed->set;
     const struct hrt_experts_copies *copies = &experts->copies;
     const size_t picks = (size_t)(sequences * positions * of->picks);
     const struct hrt_part part = hrt_experts_part_of(experts, sequences * positions);
     const size_t bytes = (size_t)(sequences * of->experts) * experts->shape.element;
-    const size_t running_bytes = (size_t)of->experts * sizeof *running;
     if (!running && hrt_experts_group_is_alone(&part, group)) {
         find_alone(experts, of, fractions, ids, sequences, positions, group);
         return;
     }
     void *here = hrt_experts_here(experts, copies->fractions, fractions);
-    int32_t *run = running ? hrt_experts_here(experts, copies->running, running) : NULL;
-    ids = hrt_experts_see(experts, copies->ids, ids, picks * sizeof *ids);
-    if (running) hrt_experts_see(experts, copies->running, running, running_bytes);
-    hrt_device_join(experts->device, HRT_WHY_ROUTES);
+    int32_t *run = running ? hrt_experts_here(experts, routed->running, running) : NULL;
+    if (experts->dropped == routed) {
+        ids = copies->ids; // As they were before some were dropped.
+    } else {
+        ids = hrt_experts_see(experts, copies->ids, ids, picks * sizeof *ids);
+        hrt_experts_join(experts);
+    }
     find_fractions(experts, set, layer, here, run, ids, sequences, positions, group, iteration);
     hrt_experts_show(experts, fractions, here, bytes);
-    if (running) hrt_experts_show(experts, running, run, running_bytes);
 }

@@ -5,7 +5,8 @@
 //
 //   hrt_experts_plan(f, s, i)                     chooses the holders of experts: the same on every rank
 //   hrt_experts_materialize(f, s, i, false)       parameters start to move, behind attention
-//   hrt_experts_route(...)                        exact counts
+//   hrt_experts_route(...)                        counts start to travel
+//   hrt_experts_await_counts(...)                 exact counts
 //   hrt_experts_calibrate(f, s, i)                more replicas, where the counts say that it pays
 //   hrt_experts_await(f, s, i)                    the chunks may be read, through the model's tables
 //   waves, and in the first one, behind its rows:
@@ -19,8 +20,8 @@
 //   hrt_experts_release_grads(f, s, i)            the owner has the sum; slots of gradients are free. At the
 //                                         latest before the layer after the next one needs them
 //
-// Policies that plan on exact counts have hrt_experts_plan and hrt_experts_materialize behind hrt_experts_route. All of
-// it is collective: every rank makes the same calls in the same order. Nothing is allocated.
+// Policies that plan on exact counts have hrt_experts_plan and hrt_experts_materialize behind hrt_experts_await_counts.
+// All of it is collective: every rank makes the same calls in the same order. Nothing is allocated.
 //
 // Parameters and gradients of a replica lie in slots: those of parameters, when re-materializing, serve
 // all layers of a set, those of gradients every other one. A gradient is the owner's own, then partial sums added

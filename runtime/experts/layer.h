@@ -29,8 +29,9 @@ struct hrt_experts_layer {
         *recv; // In memory of both, [ranks][here]: rows of each source, numbered as they lie here.
     int32_t *
         start; // In memory of both, [slots + 1]: the first row of each expert here; behind them all.
-    int32_t *pair; // On the device, [tokens * picks]: own rows, by expert, then ascending.
-    int32_t *slot; // On the device, [tokens * picks]: where a pair is in `pair`; -1: dropped.
+    int32_t *pair;    // On the device, [tokens * picks]: own rows, by expert, then ascending.
+    int32_t *slot;    // On the device, [tokens * picks]: where a pair is in `pair`; -1: dropped.
+    int32_t *running; // [experts] choices of a step so far, for a device with separate memory.
     // Since hrt_experts_forget: rows that each rank has had to compute, and the most waves.
     int64_t *computed; // [ranks]
     int64_t most_waves;
@@ -52,7 +53,6 @@ struct hrt_experts_copies {
     int32_t *ids, *kept;                         // [tokens * picks]
     char *weights;                               // [tokens * picks]
     char *fractions;                             // [sequences][experts]
-    int32_t *running;                            // [experts]
     int32_t *kept_first, *kept_pair, *kept_slot; // On the device, as hk_limit has them.
 };
 
@@ -85,8 +85,13 @@ struct hrt_experts {
     uint64_t
         word; // The compared word, how often it was compared, and the function to call where ranks differ.
     int64_t compared;
-    bool comparing; // Words alone are on their way, up to the mark: `steps` and `heard` are taken.
-    struct hrt_mark words_told;
+    struct hrt_experts_layer *routed; // The device counts its rows, in `first`; NULL: none.
+    // The layer whose top-k choices, and those that were kept, are in `copies`; NULL: of none.
+    struct hrt_experts_layer *dropped;
+    bool telling; // A message is on its way, up to the mark `told`: `steps` and `heard` are taken.
+    uint32_t *told_counts; // [ranks][told_size] where its counts belong; NULL: it has words alone.
+    int64_t told_size;
+    struct hrt_mark told;
     hrt_differ_fn *differ;
     void *differ_context;
     int64_t *counts; // [ranks * sequences][experts] top-k choices of a group.
@@ -127,6 +132,12 @@ bool hrt_experts_group_is_alone(const struct hrt_part *part, int64_t group);
 // Tells all ranks mine [size]: count [ranks][size] is that of each of them.
 void hrt_experts_gather_counts(struct hrt_experts *experts, const uint32_t *mine, uint32_t *count,
                                int64_t size);
+
+// Waits for all work of the device: for arrays that hrt_experts_see asked for, and the counts of a route with them.
+void hrt_experts_join(struct hrt_experts *experts);
+
+// Waits for the counts of the last route, also those that the device has not counted yet, and for words under way.
+void hrt_experts_settle(struct hrt_experts *experts);
 
 // The host's view of an array of `bytes`: the array itself, or `copy`, in memory of both, which a device with separate
 // memory is only asked to bring: the host then waits for all of them at once.

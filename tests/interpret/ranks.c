@@ -33,6 +33,10 @@ void run_exchange(struct machine *m, MlirOperation op) {
     symbol->routed[layer_of(m, op, symbol, 1)] = r;
 }
 
+void run_await_counts(struct machine *m, MlirOperation op) {
+    routed_of(m, op, 0);
+}
+
 void run_waves(struct machine *m, MlirOperation op) {
     set_index(m, op, (double)routed_of(m, op, 0)->waves);
 }

@@ -26,6 +26,8 @@ module {
     %n3 = "fssdp.overwritten"(%n) {set = @s} : (index) -> index
     // CHECK: :[[@LINE+1]]:5: error: 'fssdp.exchange': ids is tensor<2x4x3xf32, ["batch", "T", "picks"]>, expected the tokens' dimensions and the set's top-k choices
     "fssdp.exchange"(%v, %n) {set = @s} : (!v, index) -> ()
+    // CHECK: :[[@LINE+1]]:5: error: 'fssdp.await_counts': the set has several layers: which one?
+    "fssdp.await_counts"() {set = @s} : () -> ()
     // CHECK: :[[@LINE+1]]:11: error: 'fssdp.drop': kept is tensor<2x4x3xf32, ["batch", "T", "picks"]>, expected tensor<2x4x2xi32, ["batch", "T", "picks"]>
     %k0 = "fssdp.drop"(%i, %w, %n) {set = @s, capacity = 1.0, drop = "lowest"} : (!i, !w, index) -> !v
     // CHECK: :[[@LINE+1]]:11: error: 'fssdp.drop': capacity is 0

@@ -21,11 +21,11 @@ expect() { # REASON SED-SCRIPT
     fi
 }
 
-first='0,/fssdp.await/' # In @forward.
+first='0,/fssdp.await.(/' # In @forward.
 back='/fssdp.materialize.*rematerialize = true/'
 
-expect 'reads experts before their await' "$first{/fssdp.await/d}"
-expect 'reads experts before their await' '/fssdp.collect_grad/,${/fssdp.await/d};/func @backward/,${/fssdp.await/d}'
+expect 'reads experts before their await' "$first{/fssdp.await.(/d}"
+expect 'reads experts before their await' '/fssdp.collect_grad/,${/fssdp.await.(/d};/func @backward/,${/fssdp.await.(/d}'
 expect 'reads experts before their await, or when released' '0,/what = "parameters"/{/what = "parameters"/d;s/^ *"fssdp.await"(\(%[a-z0-9]*\)).*$/&\n"fssdp.release"(\1) {set = @sparse, what = "parameters"} : (index) -> ()/}'
 expect 'starts while every slot is taken' "0,/what = \"parameters\"/{/what = \"parameters\"/d}"
 expect 'starts what was not planned' '/fssdp.plan/d'
@@ -42,7 +42,9 @@ expect 'gradients while other layers' '/what = "gradients"/d'
 expect 'gradients while other layers' 's/grad_layers = 2/grad_layers = 1/'
 expect 'releases gradients that are not being reduced' 's/ahead = -1/ahead = 0/'
 expect 'releases parameters that are not here' 's/^.*what = "parameters".*$/&\n&/'
-expect 'is not between the exchange of counts and the await' '/fssdp.exchange/,$b;s/^.*fssdp.materialize.*$/&\n"fssdp.calibrate"(%arg4) {set = @sparse} : (index) -> ()/'
+expect 'is not between the exchange of counts and the await' '/fssdp.await_counts/,$b;s/^.*fssdp.materialize.*$/&\n"fssdp.calibrate"(%arg4) {set = @sparse} : (index) -> ()/'
+expect 'awaits counts before their exchange' '/fssdp.exchange/d'
+expect 'sends rows before their counts are known' '/fssdp.await_counts/d;/fssdp.calibrate/d'
 expect 'ends with parameters that were not released' '/func @backward/,$s/^ *return/"fssdp.materialize"(%c2) {rematerialize = true, set = @sparse} : (index) -> ()\n&/'
 expect 'ends with gradients that did not reach their owners' '/moe.accumulate.*@sparse.w/d;/fssdp.reduce/d;/what = "gradients"/d'
 
@@ -64,7 +66,7 @@ expect 'starts what was started and not released' '/fssdp.materialize/s/scope = 
 expect 'plans while replicas of the plan before are here' '/fssdp.plan/s/scope = "step", //;/fssdp.prefetch/d'
 expect 'gradients while other layers' 's/grad_layers = 3/grad_layers = 2/'
 expect 'ends with gradients that did not reach their owners' '/fssdp.reduce/d;/what = "gradients"/d'
-expect 'reads experts before their await' '/fssdp.await/d'
+expect 'reads experts before their await' '/fssdp.await.(/d'
 
 rm -f "$file.spoilt" "$file.answer"
 exit $failed

@@ -212,6 +212,7 @@ static void forward(const struct test_case *c, struct hrt_experts *experts, int6
     for (int64_t i = 0; i < tokens * WIDTH; i++)
         put(c, b.x, i, x_of(c, layer, rank, i / WIDTH, i % WIDTH));
     hrt_experts_route(experts, 0, layer, b.ids, tokens);
+    hrt_experts_await_counts(experts, 0, layer);
     const uint32_t *counts = hrt_experts_counts(experts, 0, layer);
     if (c->replicas) place_replicas(c, experts, layer); // The counts are known, nothing is divided.
     for (int64_t e = 0; e < c->experts; e++) {

@@ -54,6 +54,7 @@ static void iterate(struct moving *m) {
         moves(layer);
         hrt_experts_materialize(fssdp, 0, layer, false);
         hrt_experts_route(experts, 0, layer, NULL, 0);
+        hrt_experts_await_counts(experts, 0, layer);
         if (differs("rows") || differs("calibrated"))
             plant(m, (uint32_t *)hrt_experts_counts(experts, 0, layer), layer);
         hrt_experts_calibrate(fssdp, 0, layer);

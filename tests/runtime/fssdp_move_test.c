@@ -176,6 +176,7 @@ static void forward(struct moving *m, int64_t layer, int step) {
     const bool prefetched = layer > 0 && !m->movement.rematerialize;
     CHECK(!prefetched || fssdp->moved.bytes == before); // Nothing comes twice.
     hrt_experts_route(m->state.experts, 0, layer, NULL, 0);
+    hrt_experts_await_counts(m->state.experts, 0, layer);
     hrt_experts_await(fssdp, 0, layer);
     check_params(m, layer, step);
     if (m->movement.rematerialize) {

@@ -190,12 +190,16 @@ static void forward(struct run *run, int64_t layer) {
     struct hrt_experts *experts = run->m.state.experts;
     const bool exact = run->policy->when == HPL_WHEN_EXACT;
     fill_inputs(run, layer);
-    if (exact) hrt_experts_route(experts, 0, layer, b.ids, TOKENS);
+    if (exact) {
+        hrt_experts_route(experts, 0, layer, b.ids, TOKENS);
+        hrt_experts_await_counts(experts, 0, layer);
+    }
     if (begins(run)) hrt_experts_plan(fssdp, 0, layer);
     if (begins(run) || run->shape.rematerialize) hrt_experts_materialize(fssdp, 0, layer, false);
     if (!exact) hrt_experts_route(experts, 0, layer, b.ids, TOKENS);
     run->replicas = run->calibrated = 0;
     watch_plan(run, layer, false);
+    hrt_experts_await_counts(experts, 0, layer);
     if (!exact) hrt_experts_calibrate(fssdp, 0, layer);
     watch_plan(run, layer, true);
     hrt_experts_await(fssdp, 0, layer);

@@ -252,7 +252,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     return cudaSuccess;
 }
 
-// SIMT_FAIL=N plants a fault: the device has failed when the host looks for the N-th time.
+// SIMT_FAIL=N plants a fault: the device has failed when the host looks at a stream or an event for the N-th time.
 static bool has_failed(void) {
     static const char *look = getenv("SIMT_FAIL");
     static int looks;
@@ -336,6 +336,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+    if (has_failed()) return cudaErrorIllegalAddress;
     if (event->mark && event->mark->seconds == 0) {
         simt::run_for_a_look();
         return cudaErrorNotReady;

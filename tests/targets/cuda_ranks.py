@@ -37,9 +37,9 @@ CASES = {  # Ranks, steps, settings.
     "narrow-states": (2, STEPS, ["cluster.devices=2", "parallel.dense=states", "parallel.gradients=bf16"]),
     "groups": (2, STEPS, ["cluster.devices=2", "parallel.experts=ep", "train.group=4"]),
 }
-# Waits of an iteration for routes: one in each of four mixtures; and where groups lie on several ranks, in each of the two
-# that have both, one for a capacity and one for a loss.
-ROUTES = {"fssdp": 4, "groups": 8}
+# Waits of an iteration for routes: one in each of four mixtures, also where groups of a capacity and of a loss lie on
+# several ranks. Then further waits of a step: for new owners.
+WAITS = {"fssdp": (4, "1 parameters and scores"), "groups": (4,)}
 # Faults on rank 1 alone -> exit statuses of the job, and the message. 70: the emulator says what would hang.
 FAULTS = {
     "SIMT_MEMORY=33000": ((1,), "error: not enough memory on GPU 0"),
@@ -130,13 +130,13 @@ def copies_that_may_wait(ranks, cuda, text, steps):
     return sorted(re.findall(r"simt: .* calls, (\d+) of pageable memory", done.stderr))
 
 
-def waits_of_a_step(ranks, cuda, text, routes):
-    """Waits of a step with two iterations: in each the host waits so often for data of routes; else for losses and norm
-    alone."""
+def waits_of_a_step(ranks, cuda, text, routes, *more):
+    """Waits of a step with two iterations: in each the host waits so often for data of routes; else for losses, norm
+    and more."""
     output = run(*launch(ranks, cuda, "train", "--data", text, "--steps", "2", "--set", "train.tokens=64", "--profile"), **QUIET)
     found = re.search(r"part of it: waits for device +\d+ .*\n((?:  .*\n)*)", output)
     waits = [re.sub(r"^ *(\S.*?) +(\d+) .*", r"\2 \1", line) for line in found[1].splitlines()] if found else []
-    if waits != [f"{2 * routes} routes of tokens", "1 losses", "1 the norm of the gradients"]:
+    if waits != [f"{2 * routes} routes of tokens", "1 losses", "1 the norm of the gradients", *more]:
         sys.exit(f"{cuda} waits in a step for {waits}:\n{output}")
     few, more = (copies_that_may_wait(ranks, cuda, text, steps) for steps in (1, 3))
     if few != more or len(few) != ranks:
@@ -209,8 +209,8 @@ def main(model, text, folder):
         ranks, cuda = check(case, model, text, folder)
         if case == "ep":
             same_bits_whatever_joins_the_ranks(case, ranks, cuda, model, text)
-        if case in ROUTES:
-            waits_of_a_step(ranks, cuda, text, ROUTES[case])
+        if case in WAITS:
+            waits_of_a_step(ranks, cuda, text, *WAITS[case])
         if case != "fssdp":
             continue
         if not re.search(r"messages +between devices: NCCL \d+\.\d+\.\d+, or CUDA IPC where ranks share one\n", run(*launch(ranks, cuda, "info"), **QUIET)):
