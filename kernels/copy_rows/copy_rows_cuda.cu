@@ -1,5 +1,5 @@
-// CUDA twin of copy_rows: a row is a warp's, which copies it in vectors of 16 bytes where both sides lie so, or of 4. Rows
-// with weights do not lie at 16, as each weight moves the next row. Bytes moved: twice the rows, and 8 a row for numbers.
+// CUDA twin of copy_rows: a row is a warp's, which copies it in vectors of 16 bytes where both sides lie so, or of 4.
+// Bytes moved: twice the rows, and 8 a row for numbers.
 #include "kernels/copy_rows/copy_rows.h"
 
 #include <cassert>

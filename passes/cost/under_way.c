@@ -53,7 +53,7 @@ static int64_t rows_bytes(MlirOperation module, struct wave *most) {
     HEC_EACH_OF (set, hec_ops_in(hec_module_body(module)), HEC_OP_set) {
         const int64_t pairs = tokens * hec_set_topk(set), row = row_bytes(set, element);
         const int64_t rows = hec_set_owned(set) ? hec_set_wave_rows(set) : 1;
-        const int64_t gate = (row + element - 1) / element * element + element;
+        const int64_t gate = ((row + element - 1) / element * element + element + 15) / 16 * 16;
         most->pairs = larger(most->pairs, pairs);
         most->rows = larger(most->rows, rows);
         most->sent = larger(most->sent, pairs * gate);
@@ -76,7 +76,7 @@ static bool is_dense(MlirOperation module, MlirOperation param) {
 
 // Parts of all ranks, and places for those received, in rounds.
 static int64_t sums_bytes(MlirOperation module) {
-    enum { ROUND = 4 * MIB, LINE = 64 };
+    enum { ROUND = 4 * MIB, ROUND_APART = 64 * MIB, LINE = 64 };
     const int64_t ranks = hec_module_world(module);
     int64_t elements = 0;
     HEC_EACH (op, hec_ops_in(hec_module_body(module))) {
@@ -86,7 +86,8 @@ static int64_t sums_bytes(MlirOperation module) {
             elements +=
                 layers_of(op) * hec_set_experts(op) * hpl_part(hec_set_chunk_elements(op), ranks);
     }
-    const int64_t all = elements * hec_held_element_bytes(module), round = ROUND / ranks;
+    const int64_t all = elements * hec_held_element_bytes(module);
+    const int64_t round = (hec_target_of(module)->apart ? ROUND_APART : ROUND) / ranks;
     const int64_t stride = ((all < round ? all : round) + LINE) / LINE * LINE;
     return stride * (ranks + ranks + ranks / 2 + 1);
 }

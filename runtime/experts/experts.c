@@ -98,7 +98,7 @@ static struct largest largest_of(const struct hrt_experts_shape *shape, int rank
         const struct hrt_experts_set *set = &shape->set[s];
         const size_t row = hrt_row_bytes(shape, set);
         const size_t set_pairs = (size_t)(shape->tokens * set->picks);
-        const size_t with_gate = hrt_gate_offset(shape, set) + shape->element;
+        const size_t with_gate = hrt_gated_bytes(shape, set);
         most.limited |= set->limited;
         most.experts = larger(most.experts, set->experts);
         most.slots = larger(most.slots, set->slots);

@@ -101,7 +101,8 @@ struct hrt_experts {
     int64_t *room;   // [experts]
 };
 
-// Bytes of a row, and from one row of a message to its weight, which lies at a multiple of its size.
+// Bytes of a row; from a row of a message to its weight, which lies at a multiple of its size; and of both, padded so
+// that rows lie at multiples of 16: NCCL and the kernels that copy move what lies so in vectors.
 static inline size_t hrt_row_bytes(const struct hrt_experts_shape *shape,
                                    const struct hrt_experts_set *set) {
     return (size_t)set->width * (set->bf16 ? sizeof(uint16_t) : shape->element);
@@ -111,6 +112,11 @@ static inline size_t hrt_gate_offset(const struct hrt_experts_shape *shape,
                                      const struct hrt_experts_set *set) {
     const size_t element = shape->element;
     return (hrt_row_bytes(shape, set) + element - 1) / element * element;
+}
+
+static inline size_t hrt_gated_bytes(const struct hrt_experts_shape *shape,
+                                     const struct hrt_experts_set *set) {
+    return (hrt_gate_offset(shape, set) + shape->element + 15) / 16 * 16;
 }
 
 static inline struct hrt_experts_layer *hrt_layer(const struct hrt_experts *experts, int set,

@@ -1,7 +1,7 @@
 // Rows on their way: out to the ranks that hold their experts, and home again.
 //
 // A message to a rank holds the rows for it one behind the other, each followed by its gate weight
-// (or that weight's gradient) where it has one. Rows that stay on the rank are copied in place at once.
+// (or that weight's gradient) and padding where it has one. Rows that stay on the rank are copied in place at once.
 #include <string.h>
 
 #include "kernels/copy_rows/copy_rows.h"
@@ -30,7 +30,7 @@ static struct load load_of(struct hrt_experts *experts, const struct hrt_experts
         .row = row,
         .element = experts->shape.element,
         .gate = gated ? gate : 0,
-        .stride = gated ? gate + experts->shape.element : row,
+        .stride = gated ? hrt_gated_bytes(&experts->shape, layer->set) : row,
         .mine = wave->send_first[rank],
         .mine_end = wave->send_first[rank + 1],
         .mine_to = wave->recv_first[rank],

@@ -4,11 +4,23 @@
 
 #include <cuda_runtime_api.h>
 
+#include "kernels/cuda/pieces.h"
 #include "kernels/launchers.h"
 #include "runtime/net/steps.h"
 
 // Asks the lane's stream for a copy, a sum, or a conversion of a message in bf16 (enum hrt_step_kind). Sums are of floats.
 // Returns the error of the request, or one that the lane has from before.
 cudaError_t hrt_net_device_step(struct hkc_lane *lane, const struct hrt_step *step);
+
+// Steps that follow one another, of one kind, which neither read nor write what another one writes: one launch.
+struct hrt_net_batch {
+    struct hkc_lane *lane;
+    int count;
+    struct hrt_step step[HKC_PIECES_MOST];
+};
+
+// As hrt_net_device_step, but asks for a step only with others, at the latest in hrt_net_device_flush.
+cudaError_t hrt_net_device_gather(struct hrt_net_batch *batch, const struct hrt_step *step);
+cudaError_t hrt_net_device_flush(struct hrt_net_batch *batch);
 
 #endif

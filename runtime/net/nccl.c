@@ -323,15 +323,21 @@ static size_t bytes_of(int ranks) {
 struct asked {
     struct hrt_comm *comm;
     struct lane *lane;
+    struct hrt_net_batch batch;
 };
 
 static void run(void *context, const struct hrt_step *step) {
-    const struct asked *asked = context;
-    check_cuda(asked->comm, "a copy or a sum", hrt_net_device_step(&asked->lane->work, step));
+    struct asked *asked = context;
+    check_cuda(asked->comm, "a copy or a sum", hrt_net_device_gather(&asked->batch, step));
+}
+
+static void flush(struct asked *asked) {
+    check_cuda(asked->comm, "copies or sums", hrt_net_device_flush(&asked->batch));
 }
 
 static void begin_group(void *context) {
-    const struct asked *asked = context;
+    struct asked *asked = context;
+    flush(asked);
     check(asked->comm, "a group", ncclGroupStart());
 }
 
@@ -354,13 +360,14 @@ static void end_group(void *context) {
 static void submit(struct hrt_comm *comm, enum hrt_lane number, struct hrt_steps *steps) {
     struct own *own = comm->executor_own;
     struct lane *lane = &own->lane[number];
-    struct asked asked = {comm, lane};
+    struct asked asked = {comm, lane, {.lane = &lane->work}};
     const struct hrt_launch launch = {&asked, run, begin_group, post, end_group};
     assert(moves(number));
     check_cuda(comm, "an event", cudaEventRecord(lane->begun, own->device->lane->stream));
     check_cuda(comm, "an event", cudaStreamWaitEvent(lane->work.stream, lane->begun, 0));
     do {
         hrt_net_launch_steps(steps, &launch);
+        flush(&asked);
     } while (steps->next && steps->next(steps));
     steps->number = ++lane->submitted;
     check_cuda(comm, "an event",

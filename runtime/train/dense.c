@@ -45,7 +45,9 @@ static int64_t widest_parts(const struct hrt_program *program, int64_t ranks) {
 static size_t stride_of(const struct hrt_program *program) {
     const size_t all = (size_t)(widest_parts(program, program->world) *
                                 hrt_params_element_bytes(program->precision));
-    const size_t round = HRT_DENSE_ROUND / (size_t)program->world;
+    const bool apart = program->device && program->device->apart;
+    const size_t round =
+        (size_t)(apart ? HRT_DENSE_ROUND_APART : HRT_DENSE_ROUND) / (size_t)program->world;
     return ((all < round ? all : round) + 64) / 64 * 64;
 }
 

@@ -15,7 +15,8 @@
 //
 // During the backward of a step's last iteration emitted code says which gradients are complete. As soon
 // as these are parallel.bucket bytes their sum starts, in rounds of HRT_DENSE_ROUND bytes, so
-// that the memory is bounded. The order of buckets is that of the program, on every rank the same.
+// that the memory is bounded; on a device with separate memory of 16 times as many, since each round has two groups of
+// messages, and a group costs as much as a MiB. The order of buckets is that of the program, on every rank the same.
 #ifndef HECATE_RUNTIME_TRAIN_DENSE_H
 #define HECATE_RUNTIME_TRAIN_DENSE_H
 
@@ -29,7 +30,7 @@ struct hrt_program;
 struct hrt_state;
 struct hrt_tensor;
 
-enum { HRT_DENSE_ROUND = 4 << 20 };
+enum { HRT_DENSE_ROUND = 4 << 20, HRT_DENSE_ROUND_APART = 64 << 20 };
 
 // For a program of several ranks, whose state has joined them. The state is borrowed; the caller destroys `*dense`.
 // False: out of memory. Not collective.

@@ -8,10 +8,10 @@ enum { tokens = 13, picks = 3, pairs = tokens * picks, places = 50 };
 
 static const int64_t widths[] = {1, 4, 7, 64, 200};
 
-// A message: rows of `row` bytes, each followed by its weight; or rows alone.
+// A message: rows of `row` bytes, each followed by its weight, at multiples of 16; or rows alone.
 static struct hk_rows message(real *at, size_t row, bool gated) {
     const size_t gate = (row + sizeof(real) - 1) / sizeof(real) * sizeof(real);
-    const size_t stride = gated ? gate + sizeof(real) : row;
+    const size_t stride = gated ? (gate + sizeof(real) + 15) / 16 * 16 : row;
     return (struct hk_rows){.rows = (char *)at,
                             .gates = gated ? (char *)at + gate : NULL,
                             .share = 1,
@@ -37,7 +37,7 @@ static void copy(struct hk_rows to, struct hk_rows from, int64_t count, size_t r
 static void check(int64_t width, size_t size, int64_t count, bool gated) {
     const size_t row = (size_t)width * size;
     real *x = test_reals(tokens * width, 1), *weights = test_reals(pairs, 2);
-    real *sent = test_nans((pairs + 1) * (width + 1)), *rows = test_reals(places * width, 3);
+    real *sent = test_nans((pairs + 1) * (width + 5)), *rows = test_reals(places * width, 3);
     real *rows_want = test_copy(rows, places * width), *gates = test_reals(places, 4);
     real *gates_want = test_copy(gates, places);
     int32_t *pair = test_ints(pairs, pairs, 5), *place = test_ints(pairs, 1, 0);
@@ -53,7 +53,7 @@ static void check(int64_t width, size_t size, int64_t count, bool gated) {
     assert_same_bits("rows", rows, rows_want, places * width);
     assert_same_bits("gates", gates, gates_want, places);
     const size_t used = ((size_t)count * out.stride + sizeof(real) - 1) / sizeof(real);
-    for (int64_t i = (int64_t)used; i < (pairs + 1) * (width + 1); i++) assert_true(isnan(sent[i]));
+    for (int64_t i = (int64_t)used; i < (pairs + 1) * (width + 5); i++) assert_true(isnan(sent[i]));
     test_free_all();
 }
 
