@@ -52,6 +52,7 @@ static void windows_list_what_lies_in_them(void **state) {
     }
     check(150, 4, 3, 17, 80); // More than a block has threads.
     check(2, 2, 900, 17, 700);
+    check(4500, 3, 4, 17, 1000); // A block has more of them than threads.
 }
 
 static void starts_are_clipped_to_the_window(void **state) {
