@@ -313,7 +313,7 @@ static void print_items(MlirOperation module, const struct hec_memory *m, FILE *
         [HEC_MEMORY_SUMS] = "gradients outside of experts",
         [HEC_MEMORY_UNITS] = "whole parameters and gradients of a few layers",
         [HEC_MEMORY_MESSAGES] = "NCCL's buffers",
-        [HEC_MEMORY_MUON] = "for one matrix at a time",
+        [HEC_MEMORY_MUON] = "for the matrices of one time",
         [HEC_MEMORY_SCRATCH] = "of kernels",
         [HEC_MEMORY_PROGRAM] = "the process itself",
     };

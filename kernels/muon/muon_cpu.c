@@ -38,10 +38,13 @@ HK_KERNEL(void, muon_look_ahead,
     })
 }
 
-HK_KERNEL(void, muon_normalize, (real * x, const double *squares, double eps, int64_t count),
-          (x, squares, eps, count), HK_PASS(2 * count, 0, "count", count)) {
-    const real factor = (real)(1 / (sqrt(*squares) + eps));
-    EACH(x[i] *= factor)
+HK_KERNEL(void, muon_normalize,
+          (real * x, const double *squares, double eps, int64_t count, int64_t arrays),
+          (x, squares, eps, count, arrays), HK_PASS(2 * count * arrays, 0, "count", count)) {
+    for (int64_t a = 0; a < arrays; a++, x += count) {
+        const real factor = (real)(1 / (sqrt(squares[a]) + eps));
+        EACH(x[i] *= factor)
+    }
 }
 
 HK_KERNEL(void, muon_blend, (real * x, double factor, const real *y, double more, int64_t count),
@@ -51,10 +54,14 @@ HK_KERNEL(void, muon_blend, (real * x, double factor, const real *y, double more
 }
 
 HK_KERNEL(void, muon_move,
-          (real * value, const real *x, double size, int64_t count,
-           const struct hk_muon_rule *rule),
-          (value, x, size, count, rule), HK_PASS(3 * count, 0, "count", count)) {
+          (real *const *value, const real *x, double size, int64_t count, int64_t stride,
+           int64_t arrays, const struct hk_muon_rule *rule),
+          (value, x, size, count, stride, arrays, rule),
+          HK_PASS(3 * count * arrays, 0, "count", count)) {
     const real keep = (real)(1 - rule->lr * rule->decay), step = (real)(rule->lr * size);
     if (is_stopped(rule)) return;
-    EACH(value[i] = keep * value[i] - step * x[i])
+    for (int64_t a = 0; a < arrays; a++, x += stride) {
+        real *own = value[a];
+        EACH(own[i] = keep * own[i] - step * x[i])
+    }
 }

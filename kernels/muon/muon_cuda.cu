@@ -1,5 +1,6 @@
 // CUDA twin of muon: bound by memory, one pass each.
-// The rule is read when the launcher is called, the targets of `clipped` and `squares` when the kernel runs.
+// The rule is read when the launcher is called, the targets of `clipped` and `squares` when the kernel runs. A row of
+// blocks for each of several arrays.
 #include "kernels/muon/muon.h"
 
 #include "kernels/cuda/rows.h"
@@ -42,32 +43,43 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     typedef hkc_vector<float, W> values;
     int64_t v;
     if (!find_vector(vectors, &v)) return;
-    const float factor = (float)(1 / (sqrt(*squares) + eps));
+    const float factor = (float)(1 / (sqrt(squares[blockIdx.y]) + eps));
+    v += blockIdx.y * vectors;
     values all = ((values *)x)[v];
     for (int i = 0; i < W; i++) all.at[i] *= factor;
     ((values *)x)[v] = all;
 }
 
-// x = a x + b y, unless `clipped` has stopped.
+// x = a x + b y
 template <int W>
-__global__ void __launch_bounds__(WIDE_THREADS)
-    blend(float *x, float a, const float *y, float b, int64_t vectors, const hk_clipped *clipped) {
+HKC_DEVICE void blend_vector(float *x, float a, const float *y, float b, int64_t v) {
     typedef hkc_vector<float, W> values;
-    int64_t v;
-    if (!find_vector(vectors, &v)) return;
-    if (clipped && clipped->stopped) return;
     values all = ((values *)x)[v];
     const values other = ((const values *)y)[v];
     for (int i = 0; i < W; i++) all.at[i] = a * all.at[i] + b * other.at[i];
     ((values *)x)[v] = all;
 }
 
-void launch_blend(hkc_lane *lane, float *x, float a, const float *y, float b, int64_t count,
-                  const hk_clipped *clipped) {
-    const bool wide = as_vectors(count, x, y);
-    const int64_t vectors = wide ? count / 4 : count;
-    hkc_launch(lane, wide ? blend<4> : blend<1>, blocks_of(vectors, WIDE_THREADS), WIDE_THREADS, 0,
-               x, a, y, b, vectors, clipped);
+template <int W>
+__global__ void __launch_bounds__(WIDE_THREADS)
+    blend(float *x, float a, const float *y, float b, int64_t vectors) {
+    int64_t v;
+    if (find_vector(vectors, &v)) blend_vector<W>(x, a, y, b, v);
+}
+
+struct places {
+    float *at[HK_MUON_ARRAYS];
+};
+
+// Unless `clipped` has stopped.
+template <int W>
+__global__ void __launch_bounds__(WIDE_THREADS)
+    move(places value, float a, const float *x, float b, int64_t vectors, int64_t stride,
+         const hk_clipped *clipped) {
+    int64_t v;
+    if (!find_vector(vectors, &v)) return;
+    if (clipped && clipped->stopped) return;
+    blend_vector<W>(value.at[blockIdx.y], a, x + blockIdx.y * stride, b, v);
 }
 
 } // namespace
@@ -82,20 +94,35 @@ extern "C" void hkc_muon_look_ahead_f32(struct hkc_lane *lane, float *gradient, 
 }
 
 extern "C" void hkc_muon_normalize_f32(struct hkc_lane *lane, float *x, const double *squares,
-                                       double eps, int64_t count) {
+                                       double eps, int64_t count, int64_t arrays) {
     const bool wide = as_vectors(count, x);
     const int64_t vectors = wide ? count / 4 : count;
-    hkc_launch(lane, wide ? normalize<4> : normalize<1>, blocks_of(vectors, WIDE_THREADS),
-               WIDE_THREADS, 0, x, squares, eps, vectors);
+    hkc_launch(lane, wide ? normalize<4> : normalize<1>,
+               dim3(blocks_of(vectors, WIDE_THREADS), (unsigned)arrays), WIDE_THREADS, 0, x,
+               squares, eps, vectors);
 }
 
 extern "C" void hkc_muon_blend_f32(struct hkc_lane *lane, float *x, double factor, const float *y,
                                    double more, int64_t count) {
-    launch_blend(lane, x, (float)factor, y, (float)more, count, NULL);
+    const bool wide = as_vectors(count, x, y);
+    const int64_t vectors = wide ? count / 4 : count;
+    hkc_launch(lane, wide ? blend<4> : blend<1>, blocks_of(vectors, WIDE_THREADS), WIDE_THREADS, 0,
+               x, (float)factor, y, (float)more, vectors);
 }
 
-extern "C" void hkc_muon_move_f32(struct hkc_lane *lane, float *value, const float *x, double size,
-                                  int64_t count, const struct hk_muon_rule *rule) {
-    launch_blend(lane, value, (float)(1 - rule->lr * rule->decay), x, -(float)(rule->lr * size),
-                 count, rule->clipped);
+extern "C" void hkc_muon_move_f32(struct hkc_lane *lane, float *const *value, const float *x,
+                                  double size, int64_t count, int64_t stride, int64_t arrays,
+                                  const struct hk_muon_rule *rule) {
+    places all = {};
+    assert(arrays <= HK_MUON_ARRAYS);
+    bool wide = as_vectors(count, x) && stride % 4 == 0;
+    for (int64_t a = 0; a < arrays; a++) {
+        all.at[a] = value[a];
+        wide = wide && as_vectors(count, value[a]);
+    }
+    const int64_t vectors = wide ? count / 4 : count;
+    hkc_launch(lane, wide ? move<4> : move<1>,
+               dim3(blocks_of(vectors, WIDE_THREADS), (unsigned)arrays), WIDE_THREADS, 0, all,
+               (float)(1 - rule->lr * rule->decay), x, -(float)(rule->lr * size), vectors, stride,
+               rule->clipped);
 }

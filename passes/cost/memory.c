@@ -33,8 +33,9 @@ static int64_t larger(int64_t a, int64_t b) {
 }
 
 // Muon's scratch, as hrt_train_muon_bytes of the runtime: twice the largest of its matrices, and twice the longest of
-// the shorter sides, squared.
+// the shorter sides, squared; on a device with separate memory for several at a time.
 static int64_t muon_bytes(MlirOperation module) {
+    enum { MOST = 32, ROOM = 512 << 20 };
     int64_t largest = 0, longest = 0;
     if (!hec_setting_is(module, HEC_KEY_train_optimizer, "muon")) return 0;
     HEC_EACH_OF (param, hec_ops_in(hec_module_body(module)), HEC_OP_param) {
@@ -46,7 +47,9 @@ static int64_t muon_bytes(MlirOperation module) {
         largest = larger(largest, hec_param_elements(param));
         longest = larger(longest, rows < columns ? rows : columns);
     }
-    return 2 * (largest + longest * longest) * hec_held_element_bytes(module);
+    const int64_t bytes = 2 * (largest + longest * longest) * hec_held_element_bytes(module);
+    const int64_t most = hec_target_of(module)->apart && bytes ? ROOM / bytes : 1;
+    return bytes * (most < 1 ? 1 : most > MOST ? MOST : most);
 }
 
 static void find_held(MlirOperation module, struct hec_memory *m) {

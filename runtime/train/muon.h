@@ -16,17 +16,26 @@
 
 struct hrt_device;
 
+// Matrices at a time: on a device with separate memory, as many as so many bytes are room for.
+enum { HRT_MUON_MOST = 32, HRT_MUON_ROOM = 512 << 20 };
+
+struct hrt_muon_table;
+
 struct hrt_muon {
     struct hrt_device *device; // Borrowed: the room is of its memory.
+    const struct hrt_param *param;
     void *room;
     size_t bytes;
-    void *matrix, *product; // For the largest matrix: elements as stored.
-    void *gram, *square;    // For the longest of the shorter sides, squared.
-    double *squares;        // The sum of the matrix's squared elements.
-    void *shared;           // Where a matrix, or chunk, that ranks share comes.
+    int64_t most;                 // Matrices at a time.
+    void *matrix, *product;       // For `most` of the largest matrix: elements as stored.
+    void *gram, *square;          // For as many of the longest of the shorter sides, squared.
+    double *squares;              // [most] The sums of the matrices' squared elements.
+    void *shared;                 // Where a matrix, or chunk, that ranks share comes.
+    struct hrt_muon_table *table; // [params] For a device with separate memory.
+    size_t table_bytes;
 };
 
-// Bytes of the room for the program's largest matrix.
+// Bytes of the room for the program's largest matrix, or for several of them.
 size_t hrt_train_muon_bytes(const struct hrt_program *program);
 
 // Takes that room. False: out of memory.
@@ -43,10 +52,17 @@ void hrt_train_muon_look_ahead(const struct hrt_muon *muon, enum hrt_precision p
                                void *gradients, void *momentum, int64_t count,
                                const struct hk_muon_rule *rule);
 
-// Moves elements first .. first + count - 1 of one tensor of `param`, which lie at `values`, by the matrix that
-// hrt_train_muon_look_ahead left in place of all its gradients, `ahead`; both as they are stored.
+struct hrt_muon_matrix {
+    void *values;
+    const void *ahead;
+};
+
+// Moves elements first .. first + count - 1 of each of `matrices` <= muon->most tensors of `param`. They lie at
+// `values` and move by the matrix that hrt_train_muon_look_ahead left in place of all gradients, `ahead`; both as they
+// are stored. Each moves as it would alone, to the bit.
 void hrt_train_muon_move(const struct hrt_muon *muon, const struct hrt_param *param,
-                         enum hrt_precision precision, void *values, const void *ahead,
-                         int64_t first, int64_t count, const struct hk_muon_rule *rule);
+                         enum hrt_precision precision, const struct hrt_muon_matrix *matrix,
+                         int64_t matrices, int64_t first, int64_t count,
+                         const struct hk_muon_rule *rule);
 
 #endif

@@ -1,14 +1,13 @@
-// A step of Muon, for one precision of the host or for a device with separate memory: muon.c includes it for each, with
-// `real`, MUON(name), the name with its suffix, CALL(kernel, arguments), SQUARES(x, count), which leaves a sum of
-// squares, COPY(to, from, bytes), PACK and UNPACK. Nobody else includes this.
+// A step of Muon on the host, for one precision: muon.c includes it for each, with `real`, MUON(name), the name with
+// its suffix, and CALL(kernel, arguments). Nobody else includes this.
 
 // The shorter side's Gram matrix, its polynomial, and that times the matrix: five times, for muon->matrix [m, n].
 static void MUON(orthogonalize)(const struct hrt_muon *muon, int64_t m, int64_t n, double eps) {
     const int64_t side = m < n ? m : n;
     const struct hk_matmul_dims squared = {side, side, side}, all = {m, n, side};
     real *x = muon->matrix, *y = muon->product, *gram = muon->gram, *square = muon->square;
-    SQUARES(x, m * n);
-    CALL(muon_normalize, x, muon->squares, eps, m * n);
+    *muon->squares = CALL(sum_squares, x, m * n);
+    CALL(muon_normalize, x, muon->squares, eps, m * n, 1);
     for (int step = 0; step < STEPS; step++) {
         if (m <= n)
             CALL(matmul_nt, gram, x, x, HK_ROWS, all, HK_STORE, NULL);
@@ -31,14 +30,13 @@ static void MUON(move)(const struct hrt_muon *muon, const struct hrt_param *para
     const bool panels = param->layout == HRT_PANELS;
     real *x = muon->matrix, *y = muon->product;
     if (panels)
-        UNPACK(x, ahead, m, n);
+        CALL(panels_unpack, x, ahead, m, n);
     else
-        COPY(x, ahead, (size_t)(m * n) * sizeof *x);
+        memcpy(x, ahead, (size_t)(m * n) * sizeof *x);
     MUON(orthogonalize)(muon, m, n, rule->norm_eps);
-    if (panels) PACK(y, x, m, n);
-    // Singular values near 1: the root mean square is 1 / sqrt(longer side).
-    const double size = 0.2 * sqrt((double)(m > n ? m : n));
+    if (panels) CALL(panels_pack, y, x, m, n);
     const int64_t all = panels ? param->elements : m * n; // Behind them is what aligns tensors.
     if (first + count > all) count = all - first;
-    if (count > 0) CALL(muon_move, value, (panels ? y : x) + first, size, count, rule);
+    if (count > 0)
+        CALL(muon_move, &value, (panels ? y : x) + first, size_of(param), count, 0, 1, rule);
 }

@@ -154,13 +154,14 @@ static void *place_of(const struct hrt_state *state, enum hrt_values values, int
            offset * hrt_params_element_bytes(state->program->precision);
 }
 
-static void round_matrix(struct hrt_state *state, const struct hrt_span *span) {
+// `count` elements from those of the span on: neighbours, on a device.
+static void round_matrices(struct hrt_state *state, const struct hrt_span *span, int64_t count) {
     struct hrt_device *device = &state->device;
     const int64_t at = span->offset;
     if (span->copy == HRT_COPY_NONE) return;
     if (hrt_device_is_apart(device))
         device->backend->round(device, (hk_bf16 *)state->rounded + at,
-                               place_of(state, HRT_PARAMETERS, at), span->count);
+                               place_of(state, HRT_PARAMETERS, at), count);
     else
         hrt_params_round_tensor(span->param, place_of(state, HRT_PARAMETERS, at),
                                 (hk_bf16 *)state->rounded + at);
@@ -176,22 +177,71 @@ static struct hk_muon_rule muon_rule_of(const struct hk_adamw_rule *rule,
                                  .clipped = rule->clipped};
 }
 
-// One tensor, or this rank's part of one, whose gradients become what has to be orthogonal: that takes the parts of all
-// ranks (move_shared).
-static void update_matrix(const struct hrt_optimizer *optimizer, struct hrt_state *state,
-                          const struct hrt_span *span, const struct hk_adamw_rule *rule,
-                          const struct hrt_config *config) {
-    const struct hk_muon_rule muon = muon_rule_of(rule, config);
-    const int64_t at = span->offset;
-    void *gradients = place_of(state, HRT_GRADIENTS, at);
-    hrt_train_muon_look_ahead(&optimizer->muon, state->program->precision, gradients,
-                              place_of(state, HRT_MEANS, at), span->count, &muon);
-    if (span->shared) return;
-    hrt_train_muon_move(&optimizer->muon, span->param, state->program->precision,
-                        place_of(state, HRT_PARAMETERS, at), gradients, 0, span->count, &muon);
-    hrt_device_clear(&state->device, gradients,
-                     (size_t)(span->count * hrt_params_element_bytes(state->program->precision)));
-    round_matrix(state, span);
+// The gradients of tensors that lie one behind the other become the matrices that have to be orthogonal; those of
+// tensors that ranks share, once their parts have come together (move_shared).
+static void look_ahead(const struct hrt_optimizer *optimizer, struct hrt_state *state,
+                       const struct hrt_span *span, int64_t count,
+                       const struct hk_muon_rule *rule) {
+    hrt_train_muon_look_ahead(&optimizer->muon, state->program->precision,
+                              place_of(state, HRT_GRADIENTS, span->offset),
+                              place_of(state, HRT_MEANS, span->offset), count, rule);
+}
+
+static bool are_moved_alike(const struct hrt_span *a, const struct hrt_span *b) {
+    return a->param == b->param && a->rates.lr_scale == b->rates.lr_scale &&
+           a->rates.decay == b->rates.decay;
+}
+
+// Moves the tensors among `spans` that are like the first one and not moved yet, as many as Muon takes at a time.
+static void move_alike(const struct hrt_optimizer *optimizer, struct hrt_state *state,
+                       struct hrt_span *span, int64_t spans, const struct hk_muon_rule *rule) {
+    struct hrt_muon_matrix matrix[HRT_MUON_MOST];
+    int64_t matrices = 0;
+    for (int64_t i = 0; i < spans && matrices < optimizer->muon.most; i++) {
+        if (span[i].moved || !are_moved_alike(span, &span[i])) continue;
+        span[i].moved = true;
+        matrix[matrices++] =
+            (struct hrt_muon_matrix){place_of(state, HRT_PARAMETERS, span[i].offset),
+                                     place_of(state, HRT_GRADIENTS, span[i].offset)};
+    }
+    hrt_train_muon_move(&optimizer->muon, span->param, state->program->precision, matrix, matrices,
+                        0, span->count, rule);
+}
+
+// The matrices among the spans that lie behind the first one without a gap, and are kept as it is; on the host the
+// first one alone, which is in cache then.
+static int64_t neighbours_of(const struct hrt_state *state, const struct hrt_span *span,
+                             int64_t spans, int64_t *count) {
+    int64_t found = 1;
+    *count = span->count;
+    while (found < spans && hrt_device_is_apart(&state->device) && span[found].matrix &&
+           span[found].offset == span->offset + *count && span[found].copy == span->copy &&
+           span[found].shared == span->shared)
+        *count += span[found++].count;
+    return found;
+}
+
+// The first of `spans`, which is a matrix, and its neighbours. Returns how many.
+static int64_t update_matrices(const struct hrt_optimizer *optimizer, struct hrt_state *state,
+                               struct hrt_span *span, int64_t spans, struct hk_adamw_rule *rule,
+                               double lr, const struct hrt_config *config) {
+    int64_t count;
+    const int64_t found = neighbours_of(state, span, spans, &count);
+    hrt_params_snapshot_change(state->snapshot, span->offset, count);
+    const struct hk_muon_rule ahead = muon_rule_of(rule, config);
+    look_ahead(optimizer, state, span, count, &ahead);
+    if (span->shared) return found;
+    for (int64_t i = 0; i < found; i++) span[i].moved = false;
+    for (int64_t i = 0; i < found; i++) {
+        if (span[i].moved) continue;
+        set_rates(rule, &span[i], lr, config->train_optimizer_decay);
+        const struct hk_muon_rule muon = muon_rule_of(rule, config);
+        move_alike(optimizer, state, span + i, found - i, &muon);
+    }
+    hrt_device_clear(&state->device, place_of(state, HRT_GRADIENTS, span->offset),
+                     (size_t)(count * hrt_params_element_bytes(state->program->precision)));
+    round_matrices(state, span, count);
+    return found;
 }
 
 // Brings the matrices that ranks share, one after the other, and moves this rank's parts of them. Collective.
@@ -212,8 +262,8 @@ static void move_shared(const struct hrt_optimizer *optimizer, struct hrt_state 
         const struct hrt_span span = {.rates = rates_of(&tensor)};
         set_rates(rule, &span, lr, config->train_optimizer_decay);
         const struct hk_muon_rule muon = muon_rule_of(rule, config);
-        hrt_train_muon_move(&optimizer->muon, param, program->precision,
-                            place_of(state, HRT_PARAMETERS, part.offset), ahead, part.first,
+        const struct hrt_muon_matrix matrix = {place_of(state, HRT_PARAMETERS, part.offset), ahead};
+        hrt_train_muon_move(&optimizer->muon, param, program->precision, &matrix, 1, part.first,
                             part.count, &muon);
         hrt_device_clear(&state->device, place_of(state, HRT_GRADIENTS, part.offset),
                          (size_t)(part.count * element));
@@ -233,14 +283,16 @@ void hrt_train_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_
         .correction2 = 1 - pow(config->train_optimizer_betas[1], (double)(step + 1)),
         .clipped = state->clipped,
     };
-    for (int64_t i = 0; i < optimizer->spans; i++) {
-        set_rates(&rule, &optimizer->span[i], lr, config->train_optimizer_decay);
-        hrt_params_snapshot_change(state->snapshot, optimizer->span[i].offset,
-                                   optimizer->span[i].count);
-        if (optimizer->span[i].matrix)
-            update_matrix(optimizer, state, &optimizer->span[i], &rule, config);
-        else
-            update(state, &optimizer->span[i], &rule);
+    for (int64_t i = 0; i < optimizer->spans;) {
+        struct hrt_span *span = &optimizer->span[i];
+        if (span->matrix) {
+            i += update_matrices(optimizer, state, span, optimizer->spans - i, &rule, lr, config);
+            continue;
+        }
+        set_rates(&rule, span, lr, config->train_optimizer_decay);
+        hrt_params_snapshot_change(state->snapshot, span->offset, span->count);
+        update(state, span, &rule);
+        i++;
     }
     if (state->dense && optimizer->matrices) move_shared(optimizer, state, config, &rule, lr);
     if (program->dense == HRT_DENSE_STATES) // Parts of others come, too.

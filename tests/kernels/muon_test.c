@@ -33,21 +33,23 @@ static void it_looks_ahead(void **state) {
     }
 }
 
+// Two arrays.
 static void normalize(const void *context, real *out) {
-    double *squares = test_doubles(1);
-    *squares = 7;
-    HK(muon_normalize, out, squares, 0.5, *(const int64_t *)context);
+    double *squares = test_doubles(2);
+    squares[0] = 7;
+    squares[1] = 9;
+    HK(muon_normalize, out, squares, 0.5, *(const int64_t *)context, 2);
 }
 
 static void it_divides_by_the_norm(void **state) {
     (void)state;
     for (int64_t s = 0; s < COUNT(counts); s++) {
         const int64_t n = counts[s];
-        real *x = test_reals(n, 2);
-        const real *old = test_copy(x, n);
-        run_with_threads(normalize, &n, x, n);
-        for (int64_t i = 0; i < n; i++)
-            assert_near("x", i, x[i], old[i] / (sqrtl(7) + 0.5L),
+        real *x = test_reals(2 * n, 2);
+        const real *old = test_copy(x, 2 * n);
+        run_with_threads(normalize, &n, x, 2 * n);
+        for (int64_t i = 0; i < 2 * n; i++)
+            assert_near("x", i, x[i], old[i] / ((i < n ? sqrtl(7) : 3) + 0.5L),
                         2 * EPSILON * fabs((double)old[i]));
         test_free_all();
     }
@@ -55,7 +57,7 @@ static void it_divides_by_the_norm(void **state) {
     zeros[0] = zeros[1] = zeros[2] = 0;
     double *squares = test_doubles(1);
     *squares = 0;
-    HK(muon_normalize, zeros, squares, 1e-7, 3);
+    HK(muon_normalize, zeros, squares, 1e-7, 3, 1);
     for (int i = 0; i < 3; i++) assert_true(zeros[i] == 0);
     test_free_all();
 }
@@ -70,23 +72,26 @@ static void blend(const void *context, real *out) {
     HK(muon_blend, out, 3.4445, x->y, -0.5, x->n);
 }
 
+// Two arrays, the second one behind the first, with the same numbers.
 static void move(const void *context, real *out) {
     const struct pair *x = context;
-    HK(muon_move, out, x->y, 2.5, x->n, &plain_rule);
+    real *const value[] = {out, out + x->n};
+    HK(muon_move, value, x->y, 2.5, x->n, x->n, 2, &plain_rule);
 }
 
 static void matrices_are_blended(void **state) {
     (void)state;
     for (int64_t s = 0; s < COUNT(counts); s++) {
         const int64_t n = counts[s];
-        const struct pair pair = {n, test_reals(n, 3)};
-        real *x = test_reals(n, 4), *value = test_copy(x, n);
-        const real *old = test_copy(x, n);
+        const struct pair pair = {n, test_reals(2 * n, 3)};
+        real *x = test_reals(2 * n, 4), *value = test_copy(x, 2 * n);
+        const real *old = test_copy(x, 2 * n);
         run_with_threads(blend, &pair, x, n);
-        run_with_threads(move, &pair, value, n);
-        for (int64_t i = 0; i < n; i++) {
+        run_with_threads(move, &pair, value, 2 * n);
+        for (int64_t i = 0; i < 2 * n; i++) {
             const double size = fabs((double)old[i]) + fabs((double)pair.y[i]);
-            assert_near("x", i, x[i], 3.4445L * old[i] - 0.5L * pair.y[i], 8 * EPSILON * size);
+            if (i < n)
+                assert_near("x", i, x[i], 3.4445L * old[i] - 0.5L * pair.y[i], 8 * EPSILON * size);
             assert_near("value", i, value[i], (1 - 0.003L) * old[i] - 0.025L * pair.y[i],
                         4 * EPSILON * size);
         }
@@ -114,7 +119,8 @@ static void a_step_is_scaled_or_stopped(void **state) {
         HK(muon_look_ahead, c, c + N, N, &rule);
         for (int i = 0; i < N; i++)
             assert_true(c[i] == (stopped == HK_STEP_SKIPPED ? 0 : start[i]));
-        HK(muon_move, c + 2 * N, start, 1, N, &rule);
+        real *const value[] = {c + 2 * N};
+        HK(muon_move, value, start, 1, N, 0, 1, &rule);
         assert_same_bits("momentum and value", start + N, c + N, 2 * N);
     }
     test_free_all();

@@ -123,10 +123,12 @@ static void step(const struct hrt_muon *muon, const struct hrt_program *program,
                    put(program, momentum, count)};
     hrt_train_muon_look_ahead(muon, program->precision, all[1], all[2], count, &rule);
     const int64_t half = count / 2; // As two ranks do.
-    hrt_train_muon_move(muon, program->param, program->precision, all[0], all[1], 0, half, &rule);
     const int64_t element = hrt_params_element_bytes(program->precision);
-    hrt_train_muon_move(muon, program->param, program->precision, (char *)all[0] + half * element,
-                        all[1], half, count - half, &rule);
+    const struct hrt_muon_matrix first = {all[0], all[1]};
+    const struct hrt_muon_matrix second = {(char *)all[0] + half * element, all[1]};
+    hrt_train_muon_move(muon, program->param, program->precision, &first, 1, 0, half, &rule);
+    hrt_train_muon_move(muon, program->param, program->precision, &second, 1, half, count - half,
+                        &rule);
     get(program, all[0], value, count);
     get(program, all[1], gradient, count);
     get(program, all[2], momentum, count);
@@ -249,6 +251,45 @@ static void noise_moves_nothing(void **state) {
     hrt_train_muon_destroy(&muon);
 }
 
+// Matrices that move together move as each does alone, to the bit.
+static void expect_alike(int m, int n) {
+    enum { MATRICES = 5 };
+    const struct hrt_param param[] = {matrix_of(LONG, LONG, HRT_ROWS), matrix_of(m, n, HRT_ROWS)};
+    const struct hrt_program program = {
+        .precision = HRT_FP32, .params = 2, .param = param, .device = &MUON_ON};
+    struct hrt_error error = {0};
+    struct hrt_muon muon;
+    struct hrt_muon_matrix all[MATRICES], alone[MATRICES];
+    double value[MOST], ahead[MOST], together[MOST];
+    const int64_t count = param[1].elements;
+    assert_true(hrt_train_muon_create(&muon, &program, device(&program), &error));
+    for (int a = 0; a < MATRICES; a++) {
+        for (int i = 0; i < count; i++) value[i] = drawn(i + 7 * a), ahead[i] = drawn(i + 900 * a);
+        all[a] = (struct hrt_muon_matrix){put(&program, value, count), put(&program, ahead, count)};
+        alone[a] = (struct hrt_muon_matrix){put(&program, value, count), all[a].ahead};
+    }
+    if (muon.most >= MATRICES)
+        hrt_train_muon_move(&muon, &param[1], HRT_FP32, all, MATRICES, 0, count, &rule);
+    assert_true(muon.most >= MATRICES || !MUON_ON.apart);
+    for (int a = 0; a < MATRICES; a++) {
+        if (muon.most < MATRICES)
+            hrt_train_muon_move(&muon, &param[1], HRT_FP32, &all[a], 1, 0, count, &rule);
+        hrt_train_muon_move(&muon, &param[1], HRT_FP32, &alone[a], 1, 0, count, &rule);
+        get(&program, all[a].values, together, count);
+        get(&program, alone[a].values, value, count);
+        assert_memory_equal(together, value, (size_t)count * sizeof *value);
+        get(&program, (void *)all[a].ahead, ahead, count);
+    }
+    hrt_train_muon_destroy(&muon);
+}
+
+static void matrices_move_together_as_alone(void **state) {
+    (void)state;
+    expect_alike(SHORT, LONG);
+    expect_alike(LONG, SHORT);
+    expect_alike(5, 7); // No multiple of 16 bytes.
+}
+
 // The room is that of the largest matrix that is Muon's, twice, and of the longest of the shorter sides, squared, twice.
 static void the_room_is_known_before(void **state) {
     (void)state;
@@ -262,6 +303,7 @@ static void the_room_is_known_before(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_is_its_definition),
+        cmocka_unit_test(matrices_move_together_as_alone),
         cmocka_unit_test(updates_have_one_size),
         cmocka_unit_test(a_matrix_without_gradient_only_decays),
         cmocka_unit_test(noise_moves_nothing),
