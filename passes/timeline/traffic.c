@@ -61,15 +61,16 @@ void hec_traffic_take(struct hec_mover *m, struct hec_traffic *traffic) {
 
 // ---- counts
 
-// The latencies that a device waits for, one after the other. Over a grid the words that are compared behind the counts
-// go the same way, and rows wait for them; single ones come while the host finds its quotas.
+// The latencies that a device waits for, one after the other. Over a grid the words that are compared behind the counts,
+// where ranks decide by these, go the same way, and rows wait for them; single ones come while the host finds its quotas.
 static double exchange_us(const struct hec_mover *m, const struct hpl_grid *grid) {
     const struct hec_machine *machine = m->scene.machine;
     const bool alone = m->stage.topology.nodes == 1;
     const double once = alone ? machine->intra_latency : machine->inter_latency;
     if (grid->groups == 1) return 1e6 * once;
     const double inside = grid->inside > 1 ? machine->intra_latency : 0;
-    return 2e6 * (hpl_grid_rounds(grid) * machine->inter_latency + inside);
+    const double exchanges = hpl_episode_decides(&m->stage.episode) ? 2 : 1;
+    return 1e6 * exchanges * (hpl_grid_rounds(grid) * machine->inter_latency + inside);
 }
 
 static int32_t add_exchange(struct hec_mover *m, int32_t layer) {

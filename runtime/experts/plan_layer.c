@@ -216,8 +216,7 @@ static void begin_division(struct hrt_fssdp *fssdp, int set, int64_t at,
             fssdp, (struct hrt_decision){
                        HRT_DECIDED_ROWS, set, at, fssdp->set[set].layer[at].seen + 1,
                        hrt_experts_hash(0, episode->share, holders * sizeof *episode->share)});
-    if (shares || hpl_episode_calibrates(episode) || fssdp->policy->when == HPL_WHEN_EXACT)
-        hrt_experts_compare(fssdp->state->experts);
+    if (hpl_episode_decides(episode)) hrt_experts_compare(fssdp->state->experts);
     if (fssdp->training) remember(fssdp, set, at);
 }
 

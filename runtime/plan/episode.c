@@ -63,6 +63,11 @@ bool hpl_episode_calibrates(const struct hpl_episode *e) {
     return e->policy->calibrates && e->calibrates != HPL_CALIBRATES_NEVER;
 }
 
+bool hpl_episode_decides(const struct hpl_episode *e) {
+    return hpl_episode_calibrates(e) || e->policy->when == HPL_WHEN_EXACT ||
+           e->split == HPL_SPLIT_QUOTA || e->split == HPL_SPLIT_PLANNED;
+}
+
 // The terms for the first layer, or for another, of transfers that serve so many iterations.
 static struct hpl_problem terms_of(const struct hpl_episode *e, const struct hpl_movement *m,
                                    const struct hpl_sizes *s, int64_t serves, bool other) {

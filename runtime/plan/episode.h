@@ -71,6 +71,9 @@ bool hpl_episode_move(struct hpl_episode *episode, const struct hpl_movement *mo
 // Whether plans grow behind the gate.
 bool hpl_episode_calibrates(const struct hpl_episode *episode);
 
+// Whether ranks decide anything by the exact counts of an iteration: plans behind the gate, larger plans, shares.
+bool hpl_episode_decides(const struct hpl_episode *episode);
+
 // Sets episode->forecast: the mean of the last counts, rounded to the nearest; where there are none the
 // given ones, or zeros. False: zeros.
 bool hpl_episode_forecast(struct hpl_episode *episode, int32_t layer);

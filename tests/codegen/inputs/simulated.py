@@ -59,6 +59,14 @@ for links, costs in ((FREE, False), (SLOW, True)):
     check(shard > 1.1 * states if costs else near(shard, states, 0.01),
           f"dense = shard takes {shard} s, states {states} s:\n{text}")
 
+# Counts wait for latencies alone here: of 32 devices for one in each of three layers; of 40, on five nodes, for three
+# rounds, and for as many of the words that are compared where ranks decide by counts.
+for experts, nodes, latencies in (("ep", 4, 1), ("ep", 5, 3), ("ep", 16, 4), ("ep", 17, 5), ("fssdp", 4, 1), ("fssdp", 5, 2 * 3), ("llep", 5, 2 * 3)):
+    text = simulate_text(*FREE[:3], "cluster.link.inter.latency=1ms", f"cluster.nodes={nodes}", "cluster.devices=8", f"parallel.experts={experts}",
+                         "parallel.microbatch=1", "--json", steps=1)
+    counts = json.loads(text)["steps"][0]["spent_us"]["counts"] / 3
+    check(1e3 * latencies <= counts < 1e3 * (latencies + 0.5), f"{experts} on {nodes} x 8: counts take {counts:.0f} us a layer, not {latencies} ms")
+
 # Gradients in bf16 are half as many bytes, of experts and of others, and a step that waits for them is shorter.
 MOVED = ("parallel.experts=hecate", "parallel.placement.memory=1", "parallel.placement.overlap=1", "parallel.placement.calibrate=false",
          "parallel.placement.rematerialize=false", "parallel.placement.lifetime=step", "parallel.microbatch=1")
