@@ -43,6 +43,8 @@ bool hrt_net_lanes_open(struct hrt_net *own) {
 }
 
 void hrt_net_lanes_join(struct hrt_net *own) {
+    // Rounds need ranks that pass on, also while these compute.
+    own->lane[HRT_LANE_COUNTS].behind |= own->grid.groups > 1;
     for (int i = 0; i < HRT_LANES; i++) {
         struct hrt_net_lane *lane = &own->lane[i];
         for (int r = 0; r < own->size; r++) {

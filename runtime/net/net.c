@@ -146,8 +146,8 @@ void hrt_net_begin(struct hrt_net *own, struct hrt_comm *comm, int nodes, uint64
                               .patience = own->patience,
                               .run = hrt_net_step_run};
     own->comm = comm;
-    hrt_net_lanes_join(own);
     open_grid(own, nodes);
+    hrt_net_lanes_join(own);
     hrt_net_peers_open(own);
     find_machines(own);
     int machine = 0; // Ranks of this one.

@@ -227,7 +227,7 @@ bool hrt_net_turn(struct hrt_net *own, struct hrt_net_lane *lane, bool runs);
 
 // net/lanes.c: the lanes, and the helper thread that turns them.
 bool hrt_net_lanes_open(struct hrt_net *own);
-void hrt_net_lanes_join(struct hrt_net *own); // When the nodes are known: the windows.
+void hrt_net_lanes_join(struct hrt_net *own); // When nodes and grid are known.
 void hrt_net_helper_start(struct hrt_net *own);
 void hrt_net_helper_stop(struct hrt_net *own);
 void hrt_net_lanes_drain(struct hrt_net *own); // Collective: completes the windows.

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/net/all_gather.h"
 #include "runtime/net/transport.h"
 #include "runtime/plan/grid.h"
 #include "tests/runtime/ranks_case.h"
@@ -84,6 +85,26 @@ static void far_ranks_connect_when_they_have_something_to_say(void **state) {
     hrt_net_comm_barrier(&comm);
 }
 
+// The program does nothing for them meanwhile.
+static void rounds_go_on_behind_the_caller(void **state) {
+    const struct hpl_grid grid = hpl_grid_of(comm.size, comm.nodes, comm.node_of);
+    int32_t *block = calloc((size_t)comm.size, sizeof *block);
+    struct hrt_step *step = calloc(2 * (size_t)comm.size, sizeof *step);
+    struct hrt_steps steps = {.step = step, .room = 2 * comm.size};
+    (void)state;
+    CHECK(block && step);
+    block[hrt_net_gathered_at(&grid, comm.rank, comm.rank)] = 1 + comm.rank;
+    hrt_net_steps_all_gather(&steps, &grid, comm.rank, block, sizeof *block);
+    const struct hrt_mark mark = hrt_net_lane_submit(&comm, HRT_LANE_COUNTS, &steps);
+    for (int tries = 0; tries < 1000 && !hrt_net_lane_reached(&comm, mark); tries++)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    CHECK(hrt_net_lane_reached(&comm, mark));
+    for (int r = 0; r < comm.size; r++)
+        CHECK(block[hrt_net_gathered_at(&grid, comm.rank, r)] == 1 + r);
+    free(block);
+    free(step);
+}
+
 static void all_connect_where_all_have_something_to_say(void **state) {
     static float sum[FLOATS];
     (void)state;
@@ -98,6 +119,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_connections_serve_sums_and_barriers),
         cmocka_unit_test(far_ranks_connect_when_they_have_something_to_say),
+        cmocka_unit_test(rounds_go_on_behind_the_caller),
         cmocka_unit_test(all_connect_where_all_have_something_to_say),
     };
     const int ranks = atoi(getenv("HECATE_RANKS")), file = memfd_create("topology", 0);

@@ -65,7 +65,7 @@ for experts, nodes, latencies in (("ep", 4, 1), ("ep", 5, 3), ("ep", 16, 4), ("e
     text = simulate_text(*FREE[:3], "cluster.link.inter.latency=1ms", f"cluster.nodes={nodes}", "cluster.devices=8", f"parallel.experts={experts}",
                          "parallel.microbatch=1", "--json", steps=1)
     counts = json.loads(text)["steps"][0]["spent_us"]["counts"] / 3
-    check(1e3 * latencies <= counts < 1e3 * (latencies + 0.5), f"{experts} on {nodes} x 8: counts take {counts:.0f} us a layer, not {latencies} ms")
+    check(1e3 * (latencies - 0.1) <= counts < 1e3 * (latencies + 0.5), f"{experts} on {nodes} x 8: counts take {counts:.0f} us a layer, not {latencies} ms")
 
 # Gradients in bf16 are half as many bytes, of experts and of others, and a step that waits for them is shorter.
 MOVED = ("parallel.experts=hecate", "parallel.placement.memory=1", "parallel.placement.overlap=1", "parallel.placement.calibrate=false",
