@@ -36,9 +36,11 @@ struct hec_hf_family {
     bool predictors; // Its folders may have a layer that predicts a token after the next one.
     // The values of scoring_func and topk_method; NULL: they say nothing.
     const char *score, *method;
-    bool greedy;  // Another topk_method: no groups.
-    bool scaled;  // Rope's scaling must be there.
-    bool partial; // Rope may rotate a part of each head.
+    bool greedy;    // Another topk_method: no groups.
+    bool scaled;    // Rope's scaling must be there.
+    bool partial;   // Rope may rotate a part of each head.
+    bool no_aux;    // The loss that output_router_logits asks for is not one that the language has.
+    bool dense_one; // The first layer is dense, and first_k_dense_replace says so or nothing.
     bool sinks, clamped;
 };
 

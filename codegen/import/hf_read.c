@@ -2,13 +2,18 @@
 #include <string.h>
 
 #include "codegen/import/hf_families.h"
+#include "lang/base/str.h"
 
-enum { POSITIONS_MOST = 4096 };
+enum { POSITIONS_MOST = 4096, FAMILIES_MOST = 256 };
 
 // Enters the text model of a model that also reads images.
 static const char *read_type(struct hec_hf_config *config) {
+    static const char *const outer[] = {"llama4", "kimi_k25"};
     const char *name = hec_hf_text(config, "model_type", NULL);
-    if (!name || strcmp(name, "llama4") != 0) return name;
+    bool inside = false;
+    for (size_t i = 0; i < sizeof outer / sizeof *outer; i++)
+        inside |= name && strcmp(name, outer[i]) == 0;
+    if (!inside) return name;
     return hec_hf_descend(config, "text_config") ? hec_hf_text(config, "model_type", NULL) : NULL;
 }
 
@@ -27,12 +32,23 @@ static const char *family_names(struct hec_arena *arena) {
     return all;
 }
 
+// "; qwen3_moe is the nearest", or nothing.
+static const char *nearest_family(struct hec_arena *arena, const char *name) {
+    const struct hec_hf_family *family = NULL;
+    const char *names[FAMILIES_MOST];
+    int count = 0;
+    while (count < FAMILIES_MOST && (family = hec_hf_next_family(family)))
+        names[count++] = family->name;
+    const char *near = hec_closest(name, names, count);
+    return near ? hec_arena_format(arena, "; %s is the nearest", near) : "";
+}
+
 static const struct hec_hf_family *find_family(struct hec_hf_config *config) {
     const char *name = read_type(config);
     const struct hec_hf_family *family = name ? hec_hf_family_of(name) : NULL;
     if (name && !family)
-        hec_hf_refuse(config, "model_type", "is not yet known; %s are",
-                      family_names(config->arena));
+        hec_hf_refuse(config, "model_type", "is not yet known; %s are%s",
+                      family_names(config->arena), nearest_family(config->arena, name));
     return family;
 }
 
@@ -175,6 +191,9 @@ static void read_router(struct hec_hf_config *config, const struct hec_hf_family
     // Without the flag transformers adds no such loss.
     if (family->aux && hec_hf_flag(config, "output_router_logits", false))
         model->aux = hec_hf_number(config, "router_aux_loss_coef", 0);
+    if (family->no_aux && hec_hf_flag(config, "output_router_logits", false))
+        hec_hf_refuse(config, "output_router_logits",
+                      "must be false: its loss is of other scores than the router's");
     if (model->aux < 0) hec_hf_refuse(config, "router_aux_loss_coef", "must not be negative");
 }
 
@@ -205,6 +224,29 @@ static void read_sparse_layers(struct hec_hf_config *config, struct hec_hf_model
         hec_hf_refuse(config, key, "must be every so many-th layer: the others are not yet there");
 }
 
+// How many layers in front are dense, given as one word for each layer.
+static void read_layer_words(struct hec_hf_config *config, struct hec_hf_model *model) {
+    static const char key[] = "mlp_layer_types", count[] = "first_k_dense_replace";
+    json_t *words = hec_hf_list(config, key);
+    const char *word[] = {"dense", "sparse"};
+    int64_t dense = 0;
+    bool sound = (int64_t)json_array_size(words) == model->layers;
+    for (size_t i = 0; i < json_array_size(words); i++) {
+        const char *own = json_string_value(json_array_get(words, i));
+        const bool is_dense = own && strcmp(own, word[0]) == 0;
+        sound = sound && own && (is_dense ? dense == (int64_t)i : strcmp(own, word[1]) == 0);
+        dense += is_dense;
+    }
+    if (words && !sound)
+        hec_hf_refuse(config, key,
+                      "must have dense or sparse for each layer, the dense ones first");
+    else if (words)
+        model->dense_first = dense;
+    if (model->dense_first != (words ? dense : 1) ||
+        (words && hec_hf_says(config, count) && hec_hf_count(config, count, 1) != dense))
+        hec_hf_refuse(config, count, "must be the number of dense layers that %s has, or 1", key);
+}
+
 static void read_dense_layers(struct hec_hf_config *config, const struct hec_hf_family *family,
                               struct hec_hf_model *model) {
     const char *step = family->local ? "interleave_moe_layer_step" : "decoder_sparse_step";
@@ -222,6 +264,7 @@ static void read_dense_layers(struct hec_hf_config *config, const struct hec_hf_
     model->dense_first = first >= 0 && first <= (double)model->layers ? (int64_t)first : -1;
     if (first != (double)model->dense_first)
         hec_hf_refuse(config, "first_k_dense_replace", "must be a number of layers");
+    if (family->dense_one) read_layer_words(config, model);
     if (hec_hf_count(config, "moe_layer_freq", 1) != 1)
         hec_hf_refuse(config, "moe_layer_freq", "must be 1");
     if (model->sparse_step > 1 || model->dense_first > 0 ||

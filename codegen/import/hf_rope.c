@@ -136,8 +136,12 @@ static const char *section_of(const struct hec_hf_config *config) {
 
 void hec_hf_read_rope(struct hec_hf_config *config, const struct hec_hf_family *family,
                       struct hec_hf_model *model) {
+    static const char elements[] = "rotary_dim";
     const char *section = section_of(config);
     model->theta = model->partial = 1;
+    if (family->partial && hec_hf_has(config, elements))
+        model->partial = (double)hec_hf_count(config, elements, 1) / (double)model->head_width;
+    if (model->partial > 1) hec_hf_refuse(config, elements, "must be at most head_dim");
     read_theta(config, family, model);
     if (family->scaled) hec_hf_need(config, section);
     if (hec_hf_enter(config, section)) {

@@ -90,6 +90,7 @@ static const struct hrt_hf_rule common[] = {
 #define EXPERTS LAYER "block_sparse_moe.experts."
 static const struct hrt_hf_rule mixtral[] = {
     TURNED("layers.{}.*.router", LAYER "block_sparse_moe.gate.weight"),
+    VECTOR("layers.{}.*.select_bias", LAYER "block_sparse_moe.e_score_correction_bias"),
     EXPERT_IN("w1", EXPERTS "{e}.w1.weight", 0),
     EXPERT_IN("w3", EXPERTS "{e}.w3.weight", 1),
     EXPERT_OUT("w2", EXPERTS "{e}.w2.weight"),

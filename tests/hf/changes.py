@@ -9,7 +9,7 @@ import random
 from harness import load
 
 BASES = ("mixtral", "olmoe", "qwen2_moe", "qwen3_moe", "dots1", "deepseek_v2", "deepseek_v2_lite", "deepseek_v3", "glm4_moe",
-         "glm4_moe_air", "gpt_oss", "llama4_text", "llama4_text_wide")
+         "glm4_moe_air", "glm4_moe_lite", "solar_open", "minimax_m2", "gpt_oss", "llama4_text", "llama4_text_wide")
 WINDOWED, FULL, CHUNKED = "sliding_attention", "full_attention", "chunked_attention"
 YARN = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 4}
 LLAMA3 = {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 32}
@@ -27,7 +27,7 @@ OTHERS = {
     "original_max_position_embeddings": [2, 64], "num_local_experts": [4, 6, 12], "num_experts": [4, 6, 12], "n_routed_experts": [4, 6, 12],
     "num_experts_per_tok": [1, 2, 4, 9], "experts_per_token": [1, 2], "n_shared_experts": [1, 3, 0], "n_group": [1, 2, 3], "topk_group": [1, 2, 9],
     "topk_method": ["greedy", "group_limited_greedy", "noaux_tc", "random"], "scoring_func": ["softmax", "sigmoid"], "norm_topk_prob": FLAG,
-    "routed_scaling_factor": [0.5, 1.7, 0], "first_k_dense_replace": [0, 1, 2, 9], "moe_layer_freq": [1, 2], "decoder_sparse_step": [1, 2, 3, 0],
+    "routed_scaling_factor": [0.5, 1.7, 0], "first_k_dense_replace": [0, 1, 2, 9], "mlp_layer_types": [["dense", "dense", "sparse"], ["sparse"] * 3, ["sparse", "dense", "sparse"], ["dense"], []], "rotary_dim": [2, 6, 8, 9], "moe_layer_freq": [1, 2], "decoder_sparse_step": [1, 2, 3, 0],
     "mlp_only_layers": [[0], [1, 2], [7], []], "moe_layers": [[1, 3], [0, 1, 2, 3], [2], []], "interleave_moe_layer_step": [1, 2, 3],
     "attention_bias": FLAG, "qkv_bias": FLAG, "mlp_bias": FLAG, "clip_qkv": [0.25, 0, -1], "use_qk_norm": FLAG, "sliding_window": [2, 5, 0],
     "use_sliding_window": FLAG, "max_window_layers": [0, 1, 5],

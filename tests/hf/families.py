@@ -70,13 +70,19 @@ def check_predictor(work, program, folder, tokens, case):
     check_close("losses of a token more", [x for x in got if not math.isnan(x)], case["mtp_losses"], 1e-9)
 
 
+# Models that also read images around a text model: their model_type, and a key of the text model with a value that
+# is refused.
+AROUND = {"llama4_text": ("llama4", "floor_scale", 8), "kimi_k2": ("kimi_k25", "moe_layer_freq", 2)}
+
+
 def check_inside(work, program, tokens, case, data):
     """The text model as a part of one that also reads images: names below language_model., keys in text_config. The
     export is the text model alone."""
+    kind, key, wrong = AROUND[case["config"]["model_type"]]
     own, folder, out = tensors(case), work / "inside", work / "alone"
     others = {name: ("BF16", [2], bytes(4)) for name in ("vision_model.class_embedding", "multi_modal_projector.linear_1.weight")}
-    config = {"architectures": ["Llama4ForConditionalGeneration"], "model_type": "llama4", "text_config": case["config"],
-              "vision_config": {"model_type": "llama4_vision_model"}, "dtype": "bfloat16"}
+    config = {"architectures": ["ForConditionalGeneration"], "model_type": kind, "text_config": case["config"],
+              "vision_config": {"model_type": f"{kind}_vision"}, "dtype": "bfloat16"}
     weights.write_folder(folder, config, {**{"language_model." + name: t for name, t in own.items()}, **others}, shards=2)
     assert logits(work, program, folder, tokens)[0] == data
     alone = run(HECATEC, f"--from-hf={work}/sharded").stdout
@@ -84,12 +90,12 @@ def check_inside(work, program, tokens, case, data):
     said = run(program, "export", "--load", folder, "--to", out).stderr
     assert "has 2 tensors beside its text model; they are not read" in said, said
     assert weights.read_folder(out) == own
-    wanted = {"dtype": "bfloat16", **case["config"], "architectures": ["Llama4ForCausalLM"]}
+    wanted = {"dtype": "bfloat16", **case["config"]}
     assert json.loads((out / "config.json").read_text()) == wanted
-    config["text_config"] = {**case["config"], "floor_scale": 8}
+    config["text_config"] = {**case["config"], key: wrong}
     (folder / "config.json").write_text(json.dumps(config, indent=1))
     said = run(HECATEC, f"--from-hf={folder}", code=1).stderr
-    line = 1 + json.dumps(config, indent=1).splitlines().index('  "floor_scale": 8,')
+    line = 1 + json.dumps(config, indent=1).splitlines().index(f'  "{key}": {wrong}' + ("," if key in case["config"] else ""))
     assert f"config.json:{line}:" in said, said
     config.pop("text_config")
     (folder / "config.json").write_text(json.dumps(config, indent=1))
@@ -117,7 +123,7 @@ def main():
             assert logits(work, program, fused, tokens)[0] == data, fused.name
         if "mtp_losses" in case:
             check_predictor(work, program, folder, tokens, case)
-        if case["config"]["model_type"] == "llama4_text":
+        if case["config"]["model_type"] in AROUND:
             check_inside(work, program, tokens, case, data)
         check_close("losses", step_losses(work, program, folder, train), case["losses"], 1e-6)
         check_close("logits, fp32", logits(work, compile_folder(work, folder, "fp32"), folder, tokens)[1],

@@ -98,6 +98,27 @@ FULL = {
     "GLM-4.5-Air": ("glm4_moe", 109227304960, {
         **GLM, "hidden_size": 4096, "intermediate_size": 10944, "moe_intermediate_size": 1408, "num_hidden_layers": 46,
         "n_routed_experts": 128, "first_k_dense_replace": 1, "routed_scaling_factor": 1.0, "use_qk_norm": False}),
+    "Kimi-K2": ("kimi_k2", 1026408209408, {
+        **DEEPSEEK, "vocab_size": 163840, "hidden_size": 7168, "intermediate_size": 18432, "moe_intermediate_size": 2048,
+        "num_hidden_layers": 61, "num_attention_heads": 64, "num_key_value_heads": 64, "q_lora_rank": 1536,
+        "n_routed_experts": 384, "num_experts_per_tok": 8, "n_shared_experts": 1, "first_k_dense_replace": 1,
+        "n_group": 1, "topk_group": 1, "norm_topk_prob": True, "routed_scaling_factor": 2.827,
+        "scoring_func": "sigmoid", "topk_method": "noaux_tc", "num_nextn_predict_layers": 0, "rope_theta": 50000.0,
+        "rope_scaling": {**YARN, "beta_fast": 1.0, "beta_slow": 1.0, "factor": 32.0, "mscale": 1.0, "mscale_all_dim": 1.0}}),
+    "GLM-4.7-Flash": ("glm4_moe_lite", 29943390976, {
+        "vocab_size": 154880, "hidden_size": 2048, "intermediate_size": 10240, "moe_intermediate_size": 1536, "num_hidden_layers": 47,
+        "num_attention_heads": 20, "num_key_value_heads": 20, "n_shared_experts": 1, "n_routed_experts": 64, "kv_lora_rank": 512,
+        "q_lora_rank": 768, "qk_rope_head_dim": 64, "v_head_dim": 256, "qk_nope_head_dim": 192, "n_group": 1, "topk_group": 1,
+        "num_experts_per_tok": 4, "norm_topk_prob": True, "routed_scaling_factor": 1.8, "first_k_dense_replace": 1,
+        "topk_method": "noaux_tc", "rms_norm_eps": 1e-5, "rope_theta": 1000000, "max_position_embeddings": 202752}),
+    "Solar-Open-100B": ("solar_open", 102651793408, {
+        "vocab_size": 196608, "hidden_size": 4096, "moe_intermediate_size": 1280, "num_hidden_layers": 48, "num_attention_heads": 64,
+        "num_key_value_heads": 8, "head_dim": 128, "num_experts_per_tok": 8, "n_shared_experts": 1, "n_routed_experts": 128,
+        "norm_topk_prob": True, "rms_norm_eps": 1e-5, "max_position_embeddings": 131072}),
+    "MiniMax-M2": ("minimax_m2", 228689748992, {
+        "vocab_size": 200064, "hidden_size": 3072, "intermediate_size": 1536, "num_hidden_layers": 62, "num_attention_heads": 48,
+        "num_key_value_heads": 8, "head_dim": 128, "rotary_dim": 64, "num_local_experts": 256, "num_experts_per_tok": 8,
+        "rms_norm_eps": 1e-6, "rope_theta": 5000000, "max_position_embeddings": 196608}),
     "gpt-oss-20b": ("gpt_oss", 20914757184, {
         **GPT_OSS, "num_hidden_layers": 24, "num_local_experts": 32,
         "layer_types": ["sliding_attention", "full_attention"] * 12}),
@@ -119,7 +140,10 @@ RELEASED = {"DeepSeek-V3": 684489845504, "GLM-4.5": 358337791296, "GLM-4.5-Air":
 
 # A change of a key in a family's tiny model (None: it is removed), and the message. The line is that of the key.
 REFUSED = [
-    ("mixtral", "model_type", "llama", "`model_type` is not yet known; mixtral, olmoe, qwen2_moe, qwen3_moe, dots1, deepseek_v2, deepseek_v3, glm4_moe, gpt_oss and llama4_text are"),
+    ("mixtral", "model_type", "llama", "`model_type` is not yet known; mixtral, olmoe, qwen2_moe, qwen3_moe, dots1, deepseek_v2, deepseek_v3, kimi_k2, glm4_moe, glm4_moe_lite, solar_open, minimax_m2, gpt_oss and llama4_text are"),
+    ("mixtral", "model_type", "qwen3moe", "`model_type` is not yet known; mixtral, olmoe, qwen2_moe, qwen3_moe, dots1, deepseek_v2, deepseek_v3, kimi_k2, glm4_moe, glm4_moe_lite, solar_open, minimax_m2, gpt_oss and llama4_text are; qwen3_moe is the nearest"),
+    ("glm4_moe_lite", "mlp_layer_types", ["sparse", "dense", "sparse"], "`mlp_layer_types` must have dense or sparse for each layer, the dense ones first"),
+    ("minimax_m2", "output_router_logits", True, "`output_router_logits` must be false: its loss is of other scores than the router's"),
     ("mixtral", "vocab_size", -3, "`vocab_size` must be a whole number from 1 on"),
     ("mixtral", "hidden_size", "16", "`hidden_size` must be a whole number from 1 on"),
     ("mixtral", "num_key_value_heads", 3, "`num_key_value_heads` must divide num_attention_heads"),

@@ -75,6 +75,20 @@ FAMILIES = {
     "glm4_moe_air": (transformers.Glm4MoeConfig, dict(
         intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=1, head_dim=16, n_routed_experts=8,
         num_experts_per_tok=3, n_group=2, topk_group=1, partial_rotary_factor=0.75, tie_word_embeddings=True)),
+    "kimi_k2": (transformers.DeepseekV3Config, dict(
+        intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=4, q_lora_rank=12, kv_lora_rank=10,
+        qk_nope_head_dim=6, qk_rope_head_dim=4, v_head_dim=5, n_routed_experts=8, num_experts_per_tok=3, n_group=1,
+        topk_group=1, first_k_dense_replace=1, routed_scaling_factor=2.827,
+        rope_parameters={"rope_theta": 5e4, "rope_type": "yarn", "factor": 32.0, "mscale": 1.0, "mscale_all_dim": 1.0, "beta_fast": 1.0,
+                         "beta_slow": 1.0, "original_max_position_embeddings": 4})),
+    "glm4_moe_lite": (transformers.Glm4MoeLiteConfig, dict(
+        intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=4, q_lora_rank=12, kv_lora_rank=10,
+        qk_nope_head_dim=6, qk_rope_head_dim=4, v_head_dim=8, n_routed_experts=6, num_experts_per_tok=2)),
+    "solar_open": (transformers.SolarOpenConfig, dict(
+        moe_intermediate_size=12, num_key_value_heads=2, head_dim=8, n_routed_experts=6, num_experts_per_tok=2, attention_bias=True,
+        rope_parameters={"rope_theta": 1e6, "rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 4})),
+    "minimax_m2": (transformers.MiniMaxM2Config, dict(
+        intermediate_size=12, num_key_value_heads=2, head_dim=8, num_local_experts=6, num_experts_per_tok=2, rotary_dim=4)),
     "gpt_oss": (transformers.GptOssConfig, dict(
         intermediate_size=12, num_key_value_heads=2, num_local_experts=5, num_experts_per_tok=2, head_dim=8,
         sliding_window=3, swiglu_limit=1.5, swiglu_alpha=1.6, output_router_logits=True, router_aux_loss_coef=0.02,
@@ -152,6 +166,8 @@ def create(name, salt):
         file.unlink()
     save_file(own, folder / "model.safetensors", metadata={"format": "pt"})
     config_json.pop("dtype", None)
+    if name == "kimi_k2":  # Its own code is DeepSeek-V3's.
+        config_json["model_type"] = name
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, **load)
     if not predicts:
         return model, None, config_json, shapes

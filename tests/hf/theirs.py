@@ -85,7 +85,9 @@ class Theirs:
             if tied and name == "lm_head.weight":
                 continue
             # As folders call it. Experts lie together, as folders may have them.
-            there = name.replace("mlp.gate.", "block_sparse_moe.gate.") if config["model_type"] == "mixtral" else name
+            there = name
+            if config["model_type"] in ("mixtral", "minimax_m2"):
+                there = name.replace("mlp.gate.", "block_sparse_moe.gate.").replace("mlp.e_score_", "block_sparse_moe.e_score_")
             numbers, packed = self.values(there, list(own.shape))
             own.copy_(numbers)
             tensors[there] = "BF16", list(own.shape), packed
