@@ -35,6 +35,7 @@ CASES = {  # Ranks, steps, settings.
     "narrow": (4, STEPS, ["cluster.devices=2", "cluster.nodes=2", "parallel.placement.lifetime=step", "parallel.microbatch=1", "train.tokens=128",
                           "parallel.gradients=bf16"]),
     "narrow-states": (2, STEPS, ["cluster.devices=2", "parallel.dense=states", "parallel.gradients=bf16"]),
+    "known": (2, STEPS, ["cluster.devices=2", "parallel.placement.forecast=routes"]),
     "groups": (2, STEPS, ["cluster.devices=2", "parallel.experts=ep", "train.group=4"]),
 }
 # Waits of an iteration for routes: one in each of four mixtures, also where groups of a capacity and of a loss lie on
@@ -91,6 +92,8 @@ def check(case, model, text, folder):
     bf16, ids = "train.precision=bf16" in settings, f"{folder}/{case}.ids"
     narrow = "parallel.gradients=bf16" in settings
     routes = (("--record-ids", ids), ("--route", f"ids:{ids}")) if bf16 else ((), ())
+    if case == "known":
+        routes = (("--route", "zipf:1.2"),) * 2
     logs = [train(ranks, program, text, program, steps, *route) for program, route in zip((cpu, cuda), routes)]
     for a, b in zip(*logs, strict=True):
         for key in ("loss", "cross_entropy", "aux", "grad_norm"):
