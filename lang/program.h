@@ -33,6 +33,9 @@ struct hec_shape {
     struct hec_dim dim[HEC_RANK_MAX];
 };
 
+// The two matrices of an adapter.
+enum hec_lora { HEC_LORA_NONE, HEC_LORA_A, HEC_LORA_B };
+
 enum hec_init { HEC_INIT_NORMAL, HEC_INIT_ZEROS, HEC_INIT_ONES, HEC_INIT_ROPE };
 
 // How the frequencies of a rope are scaled, as kernels/rope/rope.h has it. factor 0: they are not.
@@ -70,6 +73,7 @@ struct hec_param {
     struct hec_rope rope; // HEC_INIT_ROPE
     bool trainable;       // False: a constant table, a selection bias, or frozen.
     bool frozen;          // By a group.
+    enum hec_lora lora;   // A matrix of the adapter of the parameter whose path it continues.
     bool balances;        // A selection bias: loads move it, unless it is frozen.
     unsigned role;        // enum hec_role
     bool

@@ -21,6 +21,9 @@ struct hrt_device_backend; // device/device.h
 struct hrt_executor;       // net/transport.h
 
 enum hrt_precision { HRT_FP32, HRT_FP64 };
+// The two matrices of an adapter: x @ w + (alpha / rank) (x @ a) @ b.
+enum hrt_lora { HRT_LORA_NONE, HRT_LORA_A, HRT_LORA_B };
+
 enum hrt_init { HRT_INIT_NORMAL, HRT_INIT_ZEROS, HRT_INIT_ONES, HRT_INIT_ROPE };
 enum hrt_layout { HRT_ROWS, HRT_PANELS }; // As enum hk_layout.
 
@@ -86,15 +89,17 @@ struct hrt_param {
     double init_value;
     struct hrt_rope rope; // 0: not scaled.
     bool decay, trainable;
-    bool frozen;       // Not trained, though it could be.
-    const char *role;  // "embedding", "head", "embedding and head", "router"; NULL: none.
-    bool muon;         // A matrix that Muon updates, where the run uses Muon.
-    double lr_scale;   // Factor of the learning rate; 0: none.
-    double decay_rate; // Where it decays; 0: train.optimizer.decay.
+    bool frozen;        // Not trained, though it could be.
+    enum hrt_lora lora; // It adapts the parameter whose path it continues.
+    const char *role;   // "embedding", "head", "embedding and head", "router"; NULL: none.
+    bool muon;          // A matrix that Muon updates, where the run uses Muon.
+    double lr_scale;    // Factor of the learning rate; 0: none.
+    double decay_rate;  // Where it decays; 0: train.optimizer.decay.
     const struct hrt_param_rates
         *layer_rates; // [layers], in place of decay, lr_scale and decay_rate; or NULL.
     enum hrt_layout layout;
     bool rounded;          // GEMMs read its copy in bf16.
+    bool rounded_only;     // Frozen, and read by nothing else: there is the copy alone.
     int64_t rows, columns; // The matrix that `layout` arranges: all elements of `shape`.
     int64_t elements;      // Stored, per layer (per expert), with padding.
     int set;               // Index into sets, or -1.

@@ -143,6 +143,10 @@ static void emit_rates(struct hec_emitter *e, struct hec_writer *out) {
 // The fields for a parameter's role and for its group; "": none.
 static const char *group_text(struct hec_emitter *e, MlirOperation op) {
     const char *text = hec_any_frozen(op) ? ", .frozen = true" : "";
+    if (hec_any_has_lora(op))
+        text = HEC_TEXT(e, "%s, .lora = %s", text,
+                        mlirStringRefEqual(hec_any_lora(op), HEC_STR("a")) ? "HRT_LORA_A"
+                                                                           : "HRT_LORA_B");
     if (hec_any_has_role(op)) text = HEC_TEXT(e, "%s, .role = %s", text, quote_attr(e, op, "role"));
     if (hec_any_muon(op)) text = HEC_TEXT(e, "%s, .muon = true", text);
     if (hec_any_has_layer_rates(op))
@@ -187,6 +191,7 @@ static void emit_param(struct hec_emitter *e, struct hec_writer *out, MlirOperat
                     hec_any_trainable(op) ? "true" : "false", panels ? "HRT_PANELS" : "HRT_ROWS");
     text = HEC_TEXT(e, "%s%s", text, group_text(e, op));
     if (hec_is_rounded(e, op)) text = HEC_TEXT(e, "%s, .rounded = true", text);
+    if (hec_any_rounded_only(op)) text = HEC_TEXT(e, "%s, .rounded_only = true", text);
     hec_line(out,
              "%s, .rows = %" PRId64 ", .columns = %" PRId64 ", .elements = %" PRId64
              ", .set = %d, .offset = %" PRId64 "%s},",

@@ -75,8 +75,9 @@ static bool share_a_layer(const struct hec_param *a, const struct hec_param *b) 
     return false;
 }
 
+// Adapters are named after their weights, in folders of their own.
 static bool is_stored(const struct hec_param *param) {
-    return param->init != HEC_INIT_ROPE;
+    return param->init != HEC_INIT_ROPE && !param->lora;
 }
 
 // The layer that predicts a token more is a layer of its own.

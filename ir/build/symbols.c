@@ -67,6 +67,8 @@ static void build_param(struct hec_build *build, const struct hec_param *param) 
     };
     int count = FIXED + init_attributes(c, param, attribute + FIXED);
     if (param->frozen && !param->balances) attribute[count++] = hec_attr_bool(c, "frozen", true);
+    if (param->lora)
+        attribute[count++] = hec_attr_string(c, "lora", param->lora == HEC_LORA_A ? "a" : "b");
     if (param->role) attribute[count++] = hec_attr_string(c, "role", hec_role_text(param->role));
     if (param->muon) attribute[count++] = hec_attr_bool(c, "muon", true);
     if (param->layer_rates) {

@@ -144,6 +144,10 @@ static bool check_group(MlirOperation op) {
         return hec_ir_error(op, "is frozen and trainable");
     if (hec_any_muon(op) && !hec_any_trainable(op))
         return hec_ir_error(op, "is Muon's and not trainable");
+    const MlirStringRef lora = hec_any_lora(op);
+    if (hec_any_has_lora(op) && !mlirStringRefEqual(lora, HEC_STR("a")) &&
+        !mlirStringRefEqual(lora, HEC_STR("b")))
+        return hec_ir_error(op, "lora is \"%.*s\", expected a or b", (int)lora.length, lora.data);
     if (hec_any_has_layer_rates(op) && !check_rates(op)) return false;
     for (int i = 0; i < 2; i++) {
         if (!hec_has_attr(op, factors[i])) continue;

@@ -58,16 +58,7 @@ static struct hec_value hec_call_dropout(struct hec_site *site, const struct hec
                   checker->positions);
         return broken;
     }
-    if (rate == 0) return hec_node_value(x);
-    return hec_node_value(hec_add_node(
-        site, (struct hec_node){.kind = HEC_NODE_BUILTIN,
-                                .builtin = builtin,
-                                .shape = x->shape,
-                                .batched = true,
-                                .at = expr->at,
-                                .operands = 1,
-                                .operand = {x},
-                                .attribute = {.rate = rate, .number = checker->dropouts++}}));
+    return hec_node_value(rate == 0 ? x : hec_drop(site, x, rate, expr->at));
 }
 
 struct hec_value hec_call_builtin(struct hec_site *site, const struct hec_expr *expr,

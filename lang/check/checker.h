@@ -53,6 +53,22 @@ struct hec_group {
     struct hec_span given[HEC_GROUP_VALUES];
 };
 
+// The adapter of a weight: x @ weight + (x @ a * scale) @ b, with a [rank, in] and b [rank, out]. Shapes have no expert
+// dimension.
+struct hec_adapter {
+    const struct hec_param *weight, *a, *b;
+    struct hec_shape a_shape, b_shape;
+};
+
+// The section `adapt` (adapt.c). No patterns: there are no adapters.
+struct hec_adapt {
+    int64_t rank;
+    double scale, dropout;
+    HEC_VEC(const char *) patterns;
+    HEC_VEC(const struct hec_adapter *) adapters; // So far.
+    struct hec_span of, rank_at;
+};
+
 struct hec_checker {
     const struct hec_front_options *options;
     const struct hec_walk *walk;
@@ -63,6 +79,7 @@ struct hec_checker {
     HEC_VEC(struct hec_entry *) entries;
     HEC_VEC(const struct hec_set *) sections;
     HEC_VEC(struct hec_group) groups;
+    struct hec_adapt adapt;
     HEC_VEC(struct hec_import {
         const char *path;
         struct hec_span at;

@@ -1,6 +1,7 @@
 // From a path to a checked program: load, define, elaborate, read settings.
 #include <string.h>
 
+#include "lang/check/adapt.h"
 #include "lang/check/groups.h"
 #include "lang/check/moe_settings.h"
 #include "lang/check/settings.h"
@@ -82,21 +83,27 @@ static void check_model(struct hec_checker *checker) {
     struct hec_setting_values values = {0};
     struct hec_entry *model = find_model(checker);
     const struct hec_unit *unit = NULL;
+    const uint32_t errors_before = checker->diag->errors;
+    hec_read_settings(checker, &values);
+    const uint32_t of_settings = checker->diag->errors - errors_before; // Not of the model.
     hec_read_groups(checker);
+    hec_read_adapt(checker, &values);
     if (model) {
         unit = hec_elaborate_model(checker, model->unit);
         fill_program(checker, unit);
-        if (checker->diag->errors == 0) hec_find_roles(checker);
-        hec_apply_groups(checker);
+        if (checker->diag->errors == of_settings) {
+            hec_find_roles(checker);
+            hec_check_adapt(checker);
+            hec_apply_groups(checker);
+        }
         check_joint(checker);
-        for (int i = 0; i < checker->moes.count && checker->diag->errors == 0; i++)
+        for (int i = 0; i < checker->moes.count && checker->diag->errors == of_settings; i++)
             hec_moe_look(checker, checker->moes.item[i]);
     } else if (checker->diag->errors == 0) {
         hec_error(checker, HEC_NOWHERE, "%s declares no model", checker->options->path);
     }
     if (!checker->positions) checker->positions = hec_intern_text(&checker->names, "T");
     hec_elaborate_uncalled(checker);
-    hec_read_settings(checker, &values);
     hec_resolve_settings(checker, &values);
     if (checker->diag->errors || !unit) return;
     hec_check_model(checker);

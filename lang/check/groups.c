@@ -35,16 +35,18 @@ static bool is_pattern(const char *text) {
     return true;
 }
 
+bool hec_check_pattern(struct hec_checker *checker, const char *pattern, struct hec_span at) {
+    if (*pattern && strlen(pattern) <= HEC_PATTERN_MAX && is_pattern(pattern)) return true;
+    return hec_error(checker, at,
+                     "a pattern of parameters is a path, at most %d characters, in which `*` "
+                     "stands for any characters",
+                     HEC_PATTERN_MAX);
+}
+
 // NULL after reporting that there can be no group of this pattern.
 static struct hec_group *add_group(struct hec_checker *checker, const char *pattern,
                                    struct hec_span at) {
-    if (!*pattern || strlen(pattern) > HEC_PATTERN_MAX || !is_pattern(pattern)) {
-        hec_error(checker, at,
-                  "a pattern of parameters is a path, at most %d characters, in which `*` stands "
-                  "for any characters",
-                  HEC_PATTERN_MAX);
-        return NULL;
-    }
+    if (!hec_check_pattern(checker, pattern, at)) return NULL;
     HEC_PUSH(checker->arena, &checker->groups, (struct hec_group){.pattern = pattern, .at = at});
     return &checker->groups.item[checker->groups.count - 1];
 }
@@ -167,47 +169,54 @@ const char *hec_group_text(struct hec_checker *checker, const struct hec_group *
 
 // ---- matching
 
-const char *hec_groups_sign(struct hec_checker *checker, const char *path, const char *text) {
-    for (int i = 0; i < checker->groups.count; i++) {
-        const struct hec_group *group = &checker->groups.item[i];
-        const char *pattern = group->pattern;
-        struct hec_states states;
-        if (!group->text[HEC_GROUP_FROZEN] && !group->text[HEC_GROUP_OPTIMIZER]) continue;
-        hec_pattern_begin(pattern, &states);
-        hec_pattern_read(pattern, &states, path);
-        text = hec_arena_format(checker->arena, "%s /", text);
-        for (int j = 0; pattern[j]; j++) {
-            if (states.at[j]) text = hec_arena_format(checker->arena, "%s %d", text, j);
-        }
+static const char *sign(struct hec_checker *checker, const char *pattern, const char *path,
+                        const char *text) {
+    struct hec_states states;
+    hec_pattern_begin(pattern, &states);
+    hec_pattern_read(pattern, &states, path);
+    text = hec_arena_format(checker->arena, "%s /", text);
+    for (int j = 0; pattern[j]; j++) {
+        if (states.at[j]) text = hec_arena_format(checker->arena, "%s %d", text, j);
     }
     return text;
 }
 
-// Whether a group is for a layer of a parameter. Its experts are alike, and reported where they are not.
-static bool matches(struct hec_checker *checker, const struct hec_group *group,
-                    const struct hec_param *param, int64_t layer) {
+const char *hec_groups_sign(struct hec_checker *checker, const char *path, const char *text) {
+    for (int i = 0; i < checker->groups.count; i++) {
+        const struct hec_group *group = &checker->groups.item[i];
+        if (group->text[HEC_GROUP_FROZEN] || group->text[HEC_GROUP_OPTIMIZER])
+            text = sign(checker, group->pattern, path, text);
+    }
+    for (int i = 0; i < checker->adapt.patterns.count; i++)
+        text = sign(checker, checker->adapt.patterns.item[i], path, text);
+    return text;
+}
+
+bool hec_group_takes(struct hec_checker *checker, const char *pattern, struct hec_span at,
+                     const struct hec_param *param, int64_t layer) {
     const int64_t experts = param->expert_of ? param->expert_of->experts.size : 1;
     const int64_t index = param->index_first + layer * param->index_stride;
-    if (!hec_pattern_may_match(group->pattern, param->path, index)) return false;
-    const bool first = hec_pattern_matches(group->pattern, param->path, index, 0);
+    if (!hec_pattern_may_match(pattern, param->path, index)) return false;
+    const bool first = hec_pattern_matches(pattern, param->path, index, 0);
     for (int64_t e = 1; e < experts; e++) {
-        if (hec_pattern_matches(group->pattern, param->path, index, e) == first) continue;
-        hec_error(checker, group->at,
+        if (hec_pattern_matches(pattern, param->path, index, e) == first) continue;
+        hec_error(checker, at,
                   "`%s` matches some experts of `%s` and not the others: they are treated alike",
-                  group->pattern, param->path);
+                  pattern, param->path);
         return true;
     }
     return first;
 }
 
-static bool is_matrix(const struct hec_param *param) {
+bool hec_group_is_matrix(const struct hec_param *param) {
     return param->shape.rank - (param->expert_of != NULL) >= 2;
 }
 
 // Whether Muon moves it, by a value of train.parameters.optimizer.
 static bool is_muons(const struct hec_param *param, const char *optimizer) {
     const bool by_role = !(param->role & (HEC_ROLE_EMBEDDING | HEC_ROLE_HEAD));
-    return is_matrix(param) && (strcmp(optimizer, "role") ? !strcmp(optimizer, "muon") : by_role);
+    return hec_group_is_matrix(param) &&
+           (strcmp(optimizer, "role") ? !strcmp(optimizer, "muon") : by_role);
 }
 
 static void apply(const struct hec_group *group, struct hec_param *param) {
@@ -239,7 +248,7 @@ static bool match_layers(struct hec_checker *checker, const struct hec_group *gr
     bool matched = false, differ = false;
     for (int64_t layer = 0; layer < layers && checker->diag->errors == errors_before; layer++) {
         rates[layer] = param->layer_rates ? param->layer_rates[layer] : param->rates;
-        if (matches(checker, group, param, layer)) {
+        if (hec_group_takes(checker, group->pattern, group->at, param, layer)) {
             if (param->trainable) apply_rates(group, &rates[layer]);
             matched = true;
         }
@@ -264,15 +273,14 @@ static const char *as_pattern(struct hec_checker *checker, const char *path) {
     return text;
 }
 
-static void report_unmatched(struct hec_checker *checker, const struct hec_group *group) {
+void hec_group_unmatched(struct hec_checker *checker, const char *pattern, struct hec_span at) {
     HEC_VEC(const char *) paths = {0};
     for (int i = 0; i < checker->params.count; i++) {
         const struct hec_param *param = checker->params.item[i];
         if (param->trainable) HEC_PUSH(checker->arena, &paths, as_pattern(checker, param->path));
     }
-    const char *meant = hec_closest(group->pattern, paths.item, paths.count);
-    hec_error(checker, group->at, "no parameter that is trained has a path like `%s`",
-              group->pattern);
+    const char *meant = hec_closest(pattern, paths.item, paths.count);
+    hec_error(checker, at, "no parameter that is trained has a path like `%s`", pattern);
     if (meant) hec_note(checker, HEC_NOWHERE, "there is `%s`", meant);
 }
 
@@ -287,7 +295,6 @@ static void check_matrices(struct hec_checker *checker, const struct hec_group *
 }
 
 void hec_apply_groups(struct hec_checker *checker) {
-    if (checker->diag->errors) return; // Parameters may be missing.
     const struct hec_group *freezes = NULL;
     for (int i = 0; i < checker->params.count; i++) {
         struct hec_param *param = checker->params.item[i];
@@ -310,12 +317,12 @@ void hec_apply_groups(struct hec_checker *checker) {
                 param->frozen = !strcmp(freeze, "true");
                 continue;
             }
-            matrices |= is_matrix(param);
-            if (!is_matrix(param)) vector = param;
+            matrices |= hec_group_is_matrix(param);
+            if (!hec_group_is_matrix(param)) vector = param;
             apply(group, param);
             if (param->frozen) freezes = group;
         }
-        if (!matched) report_unmatched(checker, group);
+        if (!matched) hec_group_unmatched(checker, group->pattern, group->at);
         if (!matrices) check_matrices(checker, group, vector);
     }
     bool trained = false;

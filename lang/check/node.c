@@ -35,6 +35,19 @@ const struct hec_node *hec_node_of(struct hec_site *site, struct hec_value value
                                                 .at = at});
 }
 
+const struct hec_node *hec_drop(struct hec_site *site, const struct hec_node *x, double rate,
+                                struct hec_span at) {
+    return hec_add_node(
+        site, (struct hec_node){.kind = HEC_NODE_BUILTIN,
+                                .builtin = HEC_BUILTIN_dropout,
+                                .shape = x->shape,
+                                .batched = true,
+                                .at = at,
+                                .operands = 1,
+                                .operand = {x},
+                                .attribute = {.rate = rate, .number = site->checker->dropouts++}});
+}
+
 static const char *padded(struct hec_arena *arena, const char *text, int width) {
     return hec_arena_format(arena, "%-*s", width, text);
 }

@@ -1,4 +1,5 @@
 // Operators on tensors: the rules for their operands, and the shapes of their results.
+#include "lang/check/adapt.h"
 #include "lang/check/unit.h"
 
 static const struct hec_value broken = {.broken = true};
@@ -242,8 +243,11 @@ struct hec_value hec_contract(struct hec_site *site, const struct hec_expr *expr
         }
         result.dim[result.rank++] = kept.item[i];
     }
+    const struct hec_node *weight = b;
     if (!arrange(site, expr, &common, &a, &b)) return broken;
-    return add_elementwise(site, HEC_BUILTIN_contract, expr, a, b, &result);
+    const struct hec_value y = add_elementwise(site, HEC_BUILTIN_contract, expr, a, b, &result);
+    const struct hec_node *adapted = hec_adapt(site, y.node, a, weight, common.rank);
+    return adapted ? hec_node_value(adapted) : broken;
 }
 
 struct hec_value hec_gather(struct hec_site *site, const struct hec_expr *expr,

@@ -28,10 +28,10 @@ bool hec_take_name(struct hec_site *site, const char *name, struct hec_span at) 
     return true;
 }
 
-static struct hec_shape with_experts(const struct hec_site *site, const struct hec_shape *shape) {
-    if (!site->expert_of) return *shape;
+static struct hec_shape with_experts(const struct hec_moe *moe, const struct hec_shape *shape) {
+    if (!moe) return *shape;
     struct hec_shape whole = {.rank = shape->rank + 1};
-    whole.dim[0] = site->expert_of->experts;
+    whole.dim[0] = moe->experts;
     memcpy(whole.dim + 1, shape->dim, (size_t)shape->rank * sizeof *shape->dim);
     return whole;
 }
@@ -44,7 +44,7 @@ struct hec_param *hec_add_param(struct hec_site *site, const char *name, struct 
     param->symbol =
         hec_unique_symbol(checker, hec_arena_format(checker->arena, "%s%s", site->symbol, name));
     param->path = hec_arena_format(checker->arena, "%s%s", site->path, name);
-    param->shape = with_experts(site, shape);
+    param->shape = with_experts(site->expert_of, shape);
     param->layers = site->layers;
     param->index_first = site->index_first;
     param->index_stride = site->index_stride;
@@ -55,6 +55,26 @@ struct hec_param *hec_add_param(struct hec_site *site, const char *name, struct 
     param->expert_of = site->expert_of;
     param->at = at;
     HEC_PUSH(checker->arena, &checker->params, param);
+    return param;
+}
+
+struct hec_param *hec_add_param_of(struct hec_checker *checker, const struct hec_param *weight,
+                                   enum hec_lora lora, const struct hec_shape *shape,
+                                   enum hec_init init, double value) {
+    static const char *const suffix[] = {[HEC_LORA_A] = "lora_a", [HEC_LORA_B] = "lora_b"};
+    struct hec_param *param = HEC_NEW(checker->arena, struct hec_param);
+    struct hec_arena *arena = checker->arena;
+    *param = *weight;
+    param->name = hec_arena_format(arena, "%s_%s", weight->name, suffix[lora]);
+    param->symbol =
+        hec_unique_symbol(checker, hec_arena_format(arena, "%s.%s", weight->symbol, suffix[lora]));
+    param->path = hec_arena_format(arena, "%s.%s", weight->path, suffix[lora]);
+    param->shape = with_experts(weight->expert_of, shape);
+    param->init = init;
+    param->init_value = value;
+    param->rates.decay = true;
+    param->lora = lora;
+    HEC_PUSH(arena, &checker->params, param);
     return param;
 }
 

@@ -80,6 +80,9 @@ const struct hec_node *hec_node_of(struct hec_site *site, struct hec_value value
 // Adds a node to the body.
 const struct hec_node *hec_add_node(struct hec_site *site, struct hec_node node);
 struct hec_value hec_node_value(const struct hec_node *node);
+// x with each element dropped at this rate in training steps.
+const struct hec_node *hec_drop(struct hec_site *site, const struct hec_node *x, double rate,
+                                struct hec_span at);
 // Adds the lines "x is [T, D]" for two operands to an error.
 void hec_describe(struct hec_checker *checker, const struct hec_expr *left,
                   const struct hec_node *a, const struct hec_expr *right, const struct hec_node *b);
@@ -152,6 +155,10 @@ struct hec_unit *hec_elaborate_expert(const struct hec_site *site,
 // `shape` is without the expert dimension.
 struct hec_param *hec_add_param(struct hec_site *site, const char *name, struct hec_span at,
                                 const struct hec_shape *shape, enum hec_init init, double value);
+// Adds a matrix of the adapter of `weight`, of its layers and experts; paths continue that of the weight.
+struct hec_param *hec_add_param_of(struct hec_checker *checker, const struct hec_param *weight,
+                                   enum hec_lora lora, const struct hec_shape *shape,
+                                   enum hec_init init, double value);
 // "layers.{}.attention.wq" is taken only once in one body.
 bool hec_take_name(struct hec_site *site, const char *name, struct hec_span at);
 const char *hec_unique_symbol(struct hec_checker *checker, const char *base);

@@ -34,6 +34,7 @@ static struct hpl_held_param param_of(MlirOperation module, MlirOperation param,
         .trained = hec_param_trainable(param),
         .frozen = hec_param_frozen(param),
         .copied = hec_param_rounded(param) && kept == elements, // Others come and go.
+        .copied_only = hec_param_rounded_only(param),
     };
 }
 

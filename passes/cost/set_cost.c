@@ -79,21 +79,31 @@ static bool is_rounded(MlirOperation module, MlirStringRef param) {
     return false;
 }
 
-// Elements of one chunk, and of those that no GEMM reads in bf16; padding counts where the layout
-// is known (place-buffers).
-static int64_t chunk_elements(MlirOperation module, MlirOperation set, int64_t *plain) {
+// Elements of one chunk: all, of parameters that no GEMM reads in bf16, of those that have nothing but the copy, and of
+// trained ones. Padding counts where the layout is known (place-buffers), and the padding of a chunk where all of it is
+// trained.
+struct chunk {
+    int64_t all, plain, copied_only, trained;
+};
+
+static struct chunk chunk_of(MlirOperation module, MlirOperation set) {
     const MlirStringRef name = hec_set_sym_name(set);
-    int64_t elements = 0;
-    *plain = 0;
+    struct chunk chunk = {0};
     HEC_EACH_OF (param, hec_ops_in(hec_module_body(module)), HEC_OP_param) {
         if (!mlirStringRefEqual(hec_param_set(param), name)) continue;
         const int64_t own = hec_param_has_elements(param)
                                 ? hec_param_elements(param)
                                 : hec_type_elements(hec_param_type(param)) / hec_set_experts(set);
-        elements += own;
-        if (!is_rounded(module, hec_param_sym_name(param))) *plain += own;
+        chunk.all += own;
+        const bool rounded = is_rounded(module, hec_param_sym_name(param));
+        if (!rounded) chunk.plain += own;
+        if (rounded && hec_param_frozen(param)) chunk.copied_only += own;
+        if (hec_param_trainable(param)) chunk.trained += own;
     }
-    return hec_set_has_chunk_elements(set) ? hec_set_chunk_elements(set) : elements;
+    const bool whole = chunk.trained == chunk.all;
+    if (hec_set_has_chunk_elements(set)) chunk.all = hec_set_chunk_elements(set);
+    if (whole) chunk.trained = chunk.all;
+    return chunk;
 }
 
 static void find_set(MlirOperation module, const struct hec_machine *machine,
@@ -110,13 +120,13 @@ static void find_set(MlirOperation module, const struct hec_machine *machine,
     const int64_t tokens = cost->rows / hec_set_topk(site->set);
     cost->row_bytes = hec_type_bytes(y) / tokens;
     const int64_t real = hec_type_bytes(hec_type_unrounded(y)) / hec_type_elements(y);
-    int64_t plain;
-    const int64_t elements = chunk_elements(module, site->set, &plain);
-    const bool rounded = is_rounded(module, HEC_STR("")) && plain < elements;
-    cost->grad_bytes = elements * real;
+    const struct chunk chunk = chunk_of(module, site->set);
+    const int64_t copy = is_rounded(module, HEC_STR("")) && chunk.plain < chunk.all ? 2 : 0;
+    cost->grad_bytes = chunk.trained * real;
     cost->grad_way_bytes = hec_gradient_way_bytes(module, cost->grad_bytes);
-    cost->chunk_bytes = rounded ? 2 * elements + plain * real : cost->grad_bytes;
-    cost->owner_bytes = 4 * cost->grad_bytes + (rounded ? 2 * elements : 0);
+    cost->chunk_bytes = copy * chunk.all + (copy ? chunk.plain : chunk.all) * real;
+    cost->owner_bytes =
+        (chunk.all - chunk.copied_only) * real + 3 * cost->grad_bytes + copy * chunk.all;
     const double room = (double)(cost->wave_rows > 0 ? cost->wave_rows : 1);
     cost->row_forward_us = wave_us(machine, wave_of(site->waves)) / room;
     if (site->waves_back.ptr)

@@ -168,6 +168,11 @@ static bool is_within_reach(const struct hec_routed *x, MlirOperation stash) {
     return mlirValueIsNull(layer) || mlirValueEqual(layer, x->layer);
 }
 
+// Whether an operation stands where the rows' route does, not around or before a loop around it.
+static bool is_beside(const struct hec_routed *x, MlirOperation op) {
+    return mlirBlockEqual(mlirOperationGetBlock(op), mlirOperationGetBlock(x->route));
+}
+
 // Finds the values that @forward sent, to send them again.
 static void find_sent(struct hec_routed *x, struct hec_builder *b, MlirValue sent[2]) {
     static const char *const what[] = {"sent", "sent_weights"};
@@ -177,7 +182,8 @@ static void find_sent(struct hec_routed *x, struct hec_builder *b, MlirValue sen
         MlirOperation stash = hec_routed_stash(v);
         if (!stash.ptr || !is_within_reach(x, stash)) {
             const MlirOperation made = hec_defining(v);
-            if (!made.ptr || hec_op_is(made, HEC_OP_get) || hec_op_is(made, HEC_OP_FOR)) {
+            const bool loop = hec_op_is(made, HEC_OP_FOR);
+            if (!made.ptr || hec_op_is(made, HEC_OP_get) || (loop && !is_beside(x, made))) {
                 hec_routed_fail(x, x->dispatch, "not yet: experts of what a block was given");
                 return;
             }

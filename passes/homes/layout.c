@@ -20,6 +20,7 @@ struct layout {
     MlirOperation param;
     bool panels;
     bool rounded; // Products read a copy in bf16.
+    bool plain;   // Something reads it as it is.
     bool seen;    // A GEMM has said how the matrix is divided.
     bool other;   // Something else reads it, or a GEMM that divides it otherwise.
     bool turned;  // It is transposed for a GEMM.
@@ -93,7 +94,8 @@ static void see_uses(struct hec_homes *p, struct layout *layout) {
         if (!get && !hec_op_is(op, HEC_OP_accumulate)) continue;
         if (!mlirStringRefEqual(hec_any_param(op), name)) continue;
         if (get) {
-            layout->rounded |= hec_type_is_rounded(mlirValueGetType(hec_get_value(op)));
+            const bool rounded = hec_type_is_rounded(mlirValueGetType(hec_get_value(op)));
+            *(rounded ? &layout->rounded : &layout->plain) = true;
             see_reads(layout, op);
         } else {
             see_gradient(p, layout, op);
@@ -111,6 +113,13 @@ static int64_t align_elements(const struct hec_homes *p) {
             return hec_params_align(p->target, true);
     }
     return hec_params_align(p->target, false);
+}
+
+// Whether a rank that has the parameter has all of it, and shares nothing of it with others.
+static bool is_whole(const struct hec_homes *p, MlirOperation param) {
+    const MlirOperation set = hec_find_symbol(p->module, hec_param_set(param));
+    if (!set.ptr) return !hec_shards_dense(p->module);
+    return hec_set_owned(set) || !hec_has_ranks(p->module);
 }
 
 // Sets layout, matrix (as all GEMMs divide it, or its two dims, else one row), elements and rounded, and that Muon moves no vector; returns the elements of one layer (of one expert).
@@ -139,6 +148,8 @@ static int64_t set_layout(struct hec_homes *p, MlirOperation param, int64_t alig
     hec_param_put_matrix(param, mlirArrayAttrGet(c, 2, matrix));
     hec_param_put_elements(param, elements);
     if (layout.rounded) hec_param_put_rounded(param, true);
+    if (layout.rounded && !layout.plain && hec_param_frozen(param) && is_whole(p, param))
+        hec_param_put_rounded_only(param, true);
     if (hec_param_muon(param) && (layout.rows < 2 || layout.columns < 2))
         hec_param_put_muon(param, false);
     return elements;
@@ -163,14 +174,24 @@ static int64_t first_page(int64_t page, int64_t offset, int64_t chunk) {
     return page && chunk >= page ? (offset + page - 1) / page * page : offset;
 }
 
-// Lines the parameters of a set up that GEMMs read copies of, or the others, from element `at` of a chunk on. Returns
-// the end.
-static int64_t line_up(const struct hec_ops *ops, MlirOperation set, bool rounded, int64_t at) {
+// The places of parameters in a chunk. It begins with those that have no copy in bf16: of the others a replica has the
+// copy alone. Trained ones of both kinds are neighbours: gradients travel as one piece. Those that have nothing but the
+// copy are last: in place of the rest of the parameters there is no memory.
+enum place { PLAIN_FROZEN, PLAIN_TRAINED, ROUNDED_TRAINED, ROUNDED_FROZEN, ROUNDED_ONLY, PLACES };
+
+static enum place place_of(MlirOperation param) {
+    const bool trained = hec_param_trainable(param);
+    if (!hec_param_rounded(param)) return trained ? PLAIN_TRAINED : PLAIN_FROZEN;
+    if (trained) return ROUNDED_TRAINED;
+    return hec_param_rounded_only(param) ? ROUNDED_ONLY : ROUNDED_FROZEN;
+}
+
+// Lines the parameters of a set up that have a place, from element `at` of a chunk on. Returns the end.
+static int64_t line_up(const struct hec_ops *ops, MlirOperation set, enum place place, int64_t at) {
     const MlirStringRef name = hec_set_sym_name(set);
     for (int k = 0; k < ops->count; k++) {
         if (!hec_op_is(ops->op[k], HEC_OP_param) ||
-            !mlirStringRefEqual(hec_any_set(ops->op[k]), name) ||
-            hec_param_rounded(ops->op[k]) != rounded)
+            !mlirStringRefEqual(hec_any_set(ops->op[k]), name) || place_of(ops->op[k]) != place)
             continue;
         hec_any_put_offset(ops->op[k], at);
         at += hec_any_elements(ops->op[k]);
@@ -178,11 +199,11 @@ static int64_t line_up(const struct hec_ops *ops, MlirOperation set, bool rounde
     return at;
 }
 
-// Parameters of a set lie together, expert by expert: a chunk is the unit that moves between devices. It begins with
-// those that have no copy in bf16: of the others a replica has the copy alone. Returns the end.
+// Parameters of a set lie together, expert by expert: a chunk is the unit that moves between devices. Returns the end.
 static int64_t place_set(const struct hec_homes *p, const struct hec_ops *ops, MlirOperation set,
                          int64_t offset) {
-    int64_t chunk = line_up(ops, set, true, line_up(ops, set, false, 0));
+    int64_t chunk = 0;
+    for (enum place place = 0; place < PLACES; place++) chunk = line_up(ops, set, place, chunk);
     const int64_t page =
         hec_set_owned(set) ? p->target->page_bytes / (int64_t)sizeof(float) : 0; // Elements.
     chunk = fill_pages(page, chunk);

@@ -175,7 +175,7 @@ static int32_t add_chunks(struct hec_mover *m, const struct hpl_plan *plan, cons
     const bool copies = policy->collective == HPL_COLLECTIVE_EXCHANGE;
     const struct kind kind = {back ? HEC_LANE_REDUCE : HEC_LANE_GATHER, what, layer,
                               back ? m->cost->grad_way_bytes : m->cost->chunk_bytes, back};
-    if (stays(m, plan) || (copies && !back)) return -1;
+    if (stays(m, plan) || (copies && !back) || kind.bytes == 0) return -1;
     if (!hec_has_pairs(m) || policy->collective == HPL_COLLECTIVE_ALL_GATHER)
         return add_loads(m, plan, &kind);
     if (hpl_from_shards(policy)) return add_parts(m, plan, &kind);

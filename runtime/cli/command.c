@@ -8,6 +8,7 @@
 #include "runtime/cli/command.h"
 #include "runtime/cli/same.h"
 #include "runtime/params/init.h"
+#include "runtime/params/merge.h"
 #include "runtime/params/placement.h"
 #include "runtime/params/state.h"
 #include "runtime/store/checkpoint.h"
@@ -110,6 +111,7 @@ static bool load_params(const struct hrt_run *run, const struct hrt_buffer *para
     const char *from = run->arguments->load;
     struct hrt_store_doubts doubts;
     hrt_params_init_tables(params);
+    hrt_params_init_adapters(params, (uint64_t)run->arguments->config.train_seed);
     bool loaded;
     if (!check_step(from, error)) return false;
     if (!is_folder(from))
@@ -121,6 +123,18 @@ static bool load_params(const struct hrt_run *run, const struct hrt_buffer *para
     return loaded && settle_doubts(run, &doubts, error);
 }
 
+// Adapters of --adapter, over those that there are.
+static bool load_adapters(const struct hrt_run *run, const struct hrt_buffer *params,
+                          struct hrt_error *error) {
+    const char *from = run->arguments->adapter;
+    struct hrt_store_doubts doubts;
+    if (!hrt_params_has_adapters(run->program))
+        return hrt_fail_usage(error,
+                              "--adapter: this program has no adapters (adapt { of = ... })");
+    return hrt_store_hf_load_adapters(params, from, &doubts, error) &&
+           settle_doubts(run, &doubts, error);
+}
+
 // Sets the first values of the parameters, or loads them; a checkpoint has the optimizer's states, too.
 static bool fill_state(const struct hrt_run *run, struct hrt_state *state,
                        struct hrt_error *error) {
@@ -130,9 +144,9 @@ static bool fill_state(const struct hrt_run *run, struct hrt_state *state,
         hrt_params_init_tables(&params);
         return hrt_store_checkpoint_load(run->from, state, error);
     }
-    if (arguments->load) return load_params(run, &params, error);
-    hrt_params_init(&params, (uint64_t)arguments->config.train_seed);
-    return true;
+    if (!arguments->load) hrt_params_init(&params, (uint64_t)arguments->config.train_seed);
+    return (!arguments->load || load_params(run, &params, error)) &&
+           (!arguments->adapter || load_adapters(run, &params, error));
 }
 
 enum hrt_training hrt_cli_run_trains(const struct hrt_run *run) {

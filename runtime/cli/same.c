@@ -13,6 +13,7 @@
 
 #include "kernels/cpu/isa.h"
 #include "runtime/net/transport.h"
+#include "runtime/store/peft.h"
 #include "runtime/train/ranks.h"
 
 enum { PIECE = 4096, READ_MOST = 16 << 20 };
@@ -105,6 +106,15 @@ static void add_load(struct facts *facts, const char *path) {
     }
 }
 
+static void add_adapter(struct facts *facts, const char *path) {
+    static const char *const names[] = {HRT_PEFT_CONFIG, HRT_PEFT_WEIGHTS};
+    for (int i = 0; path && i < 2; i++) {
+        char file[PATH_MAX];
+        if (snprintf(file, sizeof file, "%s/%s", path, names[i]) < PATH_MAX)
+            add_path(facts, names[i], file);
+    }
+}
+
 // Adds one of `files` that are open: its path and its content.
 static void add_open_file(struct facts *facts, const char *what, int number, const char *path,
                           int fd, int files) {
@@ -162,6 +172,7 @@ static void add_files(struct facts *facts, const struct hrt_run *run, const stru
     const char *route = arguments->route ? strchr(arguments->route, ':') : NULL;
     const bool forced = route && strncmp(arguments->route, "zipf", 4) != 0;
     add_load(facts, arguments->load);
+    add_adapter(facts, arguments->adapter);
     add_path(facts, "the file of --pretend", arguments->pretend);
     add_path(facts, "the file of --route", forced ? route + 1 : NULL);
     add_data(facts, data);

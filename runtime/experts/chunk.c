@@ -39,5 +39,7 @@ char *hrt_experts_chunk(const struct hrt_fssdp *fssdp, int set, int64_t layer, i
                         : fssdp->movement->rematerialize ? 0
                                                          : layer;
     const int64_t slot = own * moving->slots.replicas + moving->layer[layer].slot[expert];
-    return moving->pool[kind] ? moving->pool[kind] + (size_t)slot * moving->stride[kind] : NULL;
+    if (!moving->pool[kind]) return NULL;
+    char *at = moving->pool[kind] + (size_t)slot * moving->stride[kind];
+    return kind == HRT_CHUNK_GRADS ? at - moving->grads_at : at;
 }

@@ -42,6 +42,7 @@ static struct hpl_slots slots_of(const struct hrt_program *program, const struct
     const int64_t element = hrt_params_element_bytes(program->precision);
     const int64_t rounded = set->chunk_elements * (int64_t)sizeof(hk_bf16);
     const int64_t bytes = set->chunk_elements * element;
+    int64_t first;
     return hpl_slots_of(&(struct hpl_slots_request){
         .policy = policy,
         .experts = (int32_t)set->experts,
@@ -53,7 +54,7 @@ static struct hpl_slots slots_of(const struct hrt_program *program, const struct
         .for_step = program->movement->lifetime == HPL_LIFETIME_STEP,
         .param_bytes =
             set->chunk_rounded ? rounded + element * plain_elements(program, index) : bytes,
-        .grad_bytes = bytes,
+        .grad_bytes = hrt_params_trained(program, index, &first) * element,
     });
 }
 
@@ -74,14 +75,15 @@ int64_t hrt_experts_fssdp_holders(const struct hrt_program *program, int set) {
     return policy ? slots_of(program, policy, set).holders : program->set[set].experts;
 }
 
-// Cuts `bytes` into `count` pieces that begin at whole cache lines.
-static void cut(struct hrt_piece *piece, int count, enum hrt_chunk_kind kind, size_t bytes) {
+// Cuts `bytes` from `begin` on into `count` pieces that begin at whole cache lines.
+static void cut(struct hrt_piece *piece, int count, enum hrt_chunk_kind kind, size_t begin,
+                size_t bytes) {
     const size_t lines = (bytes + 63) / 64;
     const size_t each = (lines + (size_t)count - 1) / (size_t)count * 64;
     for (int i = 0; i < count; i++) {
         const size_t at = (size_t)i * each < bytes ? (size_t)i * each : bytes;
         const size_t left = bytes - at;
-        piece[i] = (struct hrt_piece){kind, at, left < each ? left : each};
+        piece[i] = (struct hrt_piece){kind, begin + at, left < each ? left : each};
     }
 }
 
@@ -91,9 +93,11 @@ static void cut(struct hrt_piece *piece, int count, enum hrt_chunk_kind kind, si
 static bool reserve(const struct hrt_fssdp *fssdp, struct hrt_moving_set *set,
                     enum hrt_chunk_kind kind, int64_t layers) {
     struct hrt_device *device = &fssdp->state->device;
-    const bool plain = kind == HRT_CHUNK_PARAMS && set->set->chunk_rounded;
-    const int64_t elements =
-        plain ? plain_elements(fssdp->program, (int)(set - fssdp->set)) : set->set->chunk_elements;
+    const int index = (int)(set - fssdp->set);
+    int64_t elements = set->set->chunk_elements, first;
+    if (kind == HRT_CHUNK_PARAMS && set->set->chunk_rounded)
+        elements = plain_elements(fssdp->program, index);
+    if (kind == HRT_CHUNK_GRADS) elements = hrt_params_trained(fssdp->program, index, &first);
     const int64_t bytes = elements * hrt_experts_chunk_element(fssdp->program, kind);
     set->stride[kind] = ((size_t)bytes + 63) / 64 * 64;
     set->pool_bytes[kind] = (size_t)(set->slots.replicas * layers) * set->stride[kind];
@@ -171,13 +175,16 @@ static bool create_pieces(struct hrt_fssdp *fssdp, struct hrt_moving_set *set, i
     const size_t most = (size_t)(segments + program->params);
     const size_t element = (size_t)hrt_params_element_bytes(program->precision);
     const size_t elements = (size_t)set->set->chunk_elements;
+    int64_t first;
+    const size_t trained = (size_t)hrt_params_trained(program, index, &first);
+    set->grads_at = (size_t)first * element;
     set->param_pieces = segments;
     set->param_piece = malloc(most * sizeof *set->param_piece);
     set->grad_piece = malloc((size_t)segments * sizeof *set->grad_piece);
     if (!set->param_piece || !set->grad_piece) return false;
-    cut(set->param_piece, segments, kind,
+    cut(set->param_piece, segments, kind, 0,
         elements * (size_t)hrt_experts_chunk_element(program, kind));
-    cut(set->grad_piece, segments, HRT_CHUNK_GRADS, elements * element);
+    cut(set->grad_piece, segments, HRT_CHUNK_GRADS, set->grads_at, trained * element);
     for (int i = 0; kind == HRT_CHUNK_ROUNDED && i < program->params; i++) {
         const struct hrt_param *param = &program->param[i];
         if (param->set != index || param->rounded) continue;

@@ -60,6 +60,8 @@ struct hrt_moving_set {
     struct hpl_slots slots;
     struct hrt_piece *param_piece, *grad_piece;
     int param_pieces; // The first `slots.segments` follow the schedule's; the rest go with segment 0.
+    size_t
+        grads_at; // Bytes of a chunk before those of trained parameters: gradients' slots begin with these.
     char *pool[HRT_CHUNK_KINDS]; // Slots; NULL: none of the kind.
     size_t pool_bytes[HRT_CHUNK_KINDS], stride[HRT_CHUNK_KINDS];
     struct hrt_moving_layer *layer;

@@ -80,6 +80,7 @@ void hrt_experts_await(struct hrt_fssdp *fssdp, int set, int64_t layer) {
 }
 
 void hrt_experts_reduce(struct hrt_fssdp *fssdp, int set, int64_t layer) {
+    if (fssdp->set[set].slots.grad_stride == 0) return; // Nothing of it is trained.
     hrt_experts_planned(fssdp, set, layer,
                         hpl_schedule_mirror(gather_of(fssdp, set, layer), &fssdp->schedule,
                                             &fssdp->set[set].episode.work));

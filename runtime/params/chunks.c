@@ -13,9 +13,10 @@ char *hrt_params_chunk_at(const struct hrt_state *state, enum hpl_buffer buffer,
     const struct hpl_held_set *of = &held->set[set];
     const int64_t element = hpl_held_element(held, buffer);
     char *base = buffer == HPL_COPIES ? state->rounded : state->values[buffer];
-    *bytes = (size_t)(of->chunk_elements * element);
-    if (!base || !hpl_held_has_set(held, set, buffer)) return NULL;
-    return base + (of->offset + chunk * of->chunk_elements) * element;
+    int64_t first;
+    *bytes = (size_t)(hpl_held_part(held, set, buffer, &first) * element);
+    if (!base || *bytes == 0) return NULL;
+    return base + (of->offset + chunk * of->chunk_elements + first) * element;
 }
 
 bool hrt_params_chunk_touch(struct hrt_state *state, enum hpl_buffer buffer, int set,

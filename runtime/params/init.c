@@ -69,13 +69,24 @@ static void init_rope(const struct hrt_buffer *params, const struct hrt_tensor *
     }
 }
 
+static void init_tensor(const struct hrt_buffer *params, const struct hrt_tensor *tensor,
+                        uint64_t seed) {
+    if (tensor->param->init == HRT_INIT_NORMAL) init_normal(params, tensor, seed);
+    if (tensor->param->init == HRT_INIT_ONES) init_ones(params, tensor);
+}
+
 void hrt_params_init(const struct hrt_buffer *params, uint64_t seed) {
     struct hrt_tensor tensor = {0};
-    while (hrt_params_tensor_next_here(params->placement, &tensor)) {
-        if (tensor.param->init == HRT_INIT_NORMAL) init_normal(params, &tensor, seed);
-        if (tensor.param->init == HRT_INIT_ONES) init_ones(params, &tensor);
-    }
+    while (hrt_params_tensor_next_here(params->placement, &tensor))
+        init_tensor(params, &tensor, seed);
     hrt_params_init_tables(params);
+}
+
+void hrt_params_init_adapters(const struct hrt_buffer *params, uint64_t seed) {
+    struct hrt_tensor tensor = {0};
+    while (hrt_params_tensor_next_here(params->placement, &tensor)) {
+        if (tensor.param->lora) init_tensor(params, &tensor, seed);
+    }
 }
 
 void hrt_params_init_tables(const struct hrt_buffer *params) {

@@ -48,7 +48,8 @@ static bool list_held(struct hrt_placement *placement) {
                                           .set = param->set,
                                           .trained = param->trainable,
                                           .frozen = param->frozen,
-                                          .copied = param->rounded && !cut};
+                                          .copied = param->rounded && !cut,
+                                          .copied_only = param->rounded_only};
     }
     for (int i = 0; sets && i < program->sets; i++) {
         const struct hrt_set *set = &program->set[i];

@@ -21,7 +21,8 @@ void hrt_params_round(const struct hrt_placement *placement, const void *params,
     if (!program->bind_rounded) return;
     assert(program->precision == HRT_FP32);
     while (hrt_params_tensor_next_here(placement, &tensor)) {
-        if (tensor.param->rounded && !hrt_params_is_cut(program, tensor.param, HRT_PARAMETERS))
+        if (tensor.param->rounded && !tensor.param->rounded_only &&
+            !hrt_params_is_cut(program, tensor.param, HRT_PARAMETERS))
             hrt_params_round_tensor(tensor.param, (const float *)params + tensor.offset,
                                     (hk_bf16 *)rounded + tensor.offset);
     }

@@ -20,8 +20,14 @@ size_t hrt_params_staging_bytes(const struct hrt_program *program) {
     return all < STAGING ? aligned((size_t)all) : STAGING;
 }
 
-static int64_t element_of(const struct hrt_buffer *buffer) {
-    return hrt_params_element_bytes(buffer->placement->program->precision);
+// Bytes of an element of the buffer, as it is stored.
+static int64_t element_of(const struct hrt_buffer *buffer, const struct hrt_param *param) {
+    return hrt_params_stored_bytes(buffer->placement->program, param);
+}
+
+// The values that have a parameter's places, or its copy where there is nothing else.
+static char *stored(const struct hrt_buffer *buffer, const struct hrt_param *param) {
+    return param->rounded_only ? buffer->rounded : buffer->values;
 }
 
 static int64_t least(int64_t a, int64_t b) {
@@ -31,9 +37,10 @@ static int64_t least(int64_t a, int64_t b) {
 // ---- cutting
 
 // Elements of a slice at most.
-static int64_t most_of(const struct hrt_buffer *buffer, int64_t size) {
+static int64_t most_of(const struct hrt_buffer *buffer, const struct hrt_param *param) {
+    const int64_t size = hrt_params_size(param);
     if (!buffer->staging) return size;
-    return least(size, least(SLICE, (int64_t)buffer->staging->bytes) / element_of(buffer));
+    return least(size, least(SLICE, (int64_t)buffer->staging->bytes) / element_of(buffer, param));
 }
 
 // Columns of a slice of a matrix with so many rows and columns.
@@ -53,7 +60,7 @@ static int64_t elements_of(int64_t most, const struct hrt_param *param) {
 
 bool hrt_params_slice_next(const struct hrt_buffer *buffer, struct hrt_slice *slice) {
     const struct hrt_param *param = slice->tensor.param;
-    const int64_t size = hrt_params_size(param), most = most_of(buffer, size);
+    const int64_t size = hrt_params_size(param), most = most_of(buffer, param);
     const int64_t end = slice->columns ? slice->columns : size;
     slice->at = NULL;
     slice->staged = buffer->staging;
@@ -74,12 +81,12 @@ bool hrt_params_slice_next(const struct hrt_buffer *buffer, struct hrt_slice *sl
 // ---- here and there
 
 static size_t staged_bytes(const struct hrt_buffer *buffer, const struct hrt_slice *slice) {
-    return (size_t)(slice->runs * slice->run * element_of(buffer));
+    return (size_t)(slice->runs * slice->run * element_of(buffer, slice->tensor.param));
 }
 
 bool hrt_params_slice_room(const struct hrt_buffer *buffer, struct hrt_slice *slice) {
     struct hrt_staging *staging = buffer->staging;
-    if (!staging) return (slice->at = buffer->values);
+    if (!staging) return (slice->at = stored(buffer, slice->tensor.param));
     const size_t bytes = aligned(staged_bytes(buffer, slice));
     if (bytes > staging->bytes - staging->used) return false;
     slice->at = (char *)staging->base + staging->used;
@@ -89,7 +96,8 @@ bool hrt_params_slice_room(const struct hrt_buffer *buffer, struct hrt_slice *sl
 
 // Copies the elements that are here. Runs that follow each other are one copy.
 static void copy(const struct hrt_buffer *buffer, const struct hrt_slice *slice, bool put) {
-    const int64_t element = element_of(buffer), end = slice->here.first + slice->here.count;
+    const int64_t element = element_of(buffer, slice->tensor.param);
+    const int64_t end = slice->here.first + slice->here.count;
     const bool together = slice->run == slice->pitch;
     const int64_t run = together ? slice->run * slice->runs : slice->run;
     for (int64_t i = 0; i < (together ? 1 : slice->runs); i++) {
@@ -97,8 +105,8 @@ static void copy(const struct hrt_buffer *buffer, const struct hrt_slice *slice,
         const int64_t low = at > slice->here.first ? at : slice->here.first;
         const int64_t high = least(at + run, end);
         char *here = (char *)slice->at + (i * run + low - at) * element;
-        char *there =
-            (char *)buffer->values + (slice->here.offset + low - slice->here.first) * element;
+        char *there = stored(buffer, slice->tensor.param) +
+                      (slice->here.offset + low - slice->here.first) * element;
         if (low < high)
             hrt_device_fetch(buffer->staging->device, put ? there : here, put ? here : there,
                              (size_t)((high - low) * element));
@@ -157,9 +165,10 @@ static char *staged_at(const struct hrt_slice *slice, int64_t first, int64_t cou
 
 void hrt_params_slice_read(const struct hrt_program *program, const struct hrt_slice *slice,
                            int64_t first, int64_t count, void *elements) {
-    const int64_t element = hrt_params_element_bytes(program->precision);
+    const int64_t element = hrt_params_stored_bytes(program, slice->tensor.param);
     if (slice->staged)
-        memcpy(elements, staged_at(slice, first, count, element), (size_t)(count * element));
+        hrt_params_stored_read(program, slice->tensor.param,
+                               staged_at(slice, first, count, element), 1, count, elements);
     else
         hrt_params_tensor_read(program, slice->at, slice->tensor.param, &slice->here, first, count,
                                elements);
@@ -167,9 +176,10 @@ void hrt_params_slice_read(const struct hrt_program *program, const struct hrt_s
 
 void hrt_params_slice_write(const struct hrt_program *program, const struct hrt_slice *slice,
                             int64_t first, int64_t count, const void *elements) {
-    const int64_t element = hrt_params_element_bytes(program->precision);
+    const int64_t element = hrt_params_stored_bytes(program, slice->tensor.param);
     if (slice->staged)
-        memcpy(staged_at(slice, first, count, element), elements, (size_t)(count * element));
+        hrt_params_stored_write(program, slice->tensor.param,
+                                staged_at(slice, first, count, element), 1, count, elements);
     else
         hrt_params_tensor_write(program, slice->at, slice->tensor.param, &slice->here, first, count,
                                 elements);
@@ -177,7 +187,7 @@ void hrt_params_slice_write(const struct hrt_program *program, const struct hrt_
 
 void *hrt_params_slice_bytes(const struct hrt_program *program, const struct hrt_slice *slice,
                              size_t *bytes) {
-    const int64_t element = hrt_params_element_bytes(program->precision);
+    const int64_t element = hrt_params_stored_bytes(program, slice->tensor.param);
     const int64_t count = slice->staged ? slice->runs * slice->run : slice->here.count;
     *bytes = (size_t)(count * element);
     return (char *)slice->at + (slice->staged ? 0 : slice->here.offset * element);
@@ -198,6 +208,7 @@ size_t hrt_params_slice_share(const struct hrt_buffer *buffer, const struct hrt_
         hrt_params_part(buffer->placement->program, &slice->tensor, buffer->kind, rank);
     int64_t begin = part.first, end = part.first + part.count;
     if (slice->staged) begin = staged_before(slice, begin), end = staged_before(slice, end);
-    *bytes = (size_t)((end - begin) * element_of(buffer));
-    return (size_t)(begin * element_of(buffer));
+    const int64_t element = element_of(buffer, slice->tensor.param);
+    *bytes = (size_t)((end - begin) * element);
+    return (size_t)(begin * element);
 }

@@ -35,6 +35,7 @@ size_t hrt_params_staging_bytes(const struct hrt_program *program);
 struct hrt_buffer {
     const struct hrt_placement *placement;
     void *values;
+    void *rounded;               // Copies of parameters in bf16; NULL: there are none.
     struct hrt_staging *staging; // NULL: the host may touch the values.
     enum hrt_values kind;
 };

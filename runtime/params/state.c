@@ -107,7 +107,7 @@ void hrt_params_state_round(struct hrt_state *state) {
         return;
     }
     while (state->rounded && hrt_params_tensor_next_here(state->placement, &tensor)) {
-        if (!tensor.param->rounded ||
+        if (!tensor.param->rounded || tensor.param->rounded_only ||
             hrt_params_is_cut(state->program, tensor.param, HRT_PARAMETERS))
             continue;
         assert(tensor.param->layout == HRT_ROWS);
@@ -124,6 +124,7 @@ struct hrt_buffer hrt_params_state_buffer(struct hrt_state *state, enum hrt_valu
     return (struct hrt_buffer){
         .placement = state->placement,
         .values = state->values[values],
+        .rounded = state->rounded,
         .kind = values,
         .staging = hrt_device_is_apart(&state->device) ? &state->staging : NULL,
     };

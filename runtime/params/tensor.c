@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/bf16.h"
 #include "kernels/types.h"
 #include "runtime/params/part.h"
 #include "runtime/params/placement.h"
@@ -16,6 +17,21 @@ static int64_t experts_of(const struct hrt_program *program, const struct hrt_pa
 
 int64_t hrt_params_chunk_offset(const struct hrt_set *set, int64_t layer, int64_t expert) {
     return set->offset + (layer * set->experts + expert) * set->chunk_elements;
+}
+
+int64_t hrt_params_trained(const struct hrt_program *program, int set, int64_t *first) {
+    int64_t elements = 0;
+    bool all = true;
+    *first = program->set[set].chunk_elements;
+    for (int i = 0; i < program->params; i++) {
+        const struct hrt_param *param = &program->param[i];
+        if (param->set != set) continue;
+        all &= param->trainable;
+        if (!param->trainable) continue;
+        elements += param->elements;
+        if (param->offset < *first) *first = param->offset;
+    }
+    return all ? program->set[set].chunk_elements : elements;
 }
 
 int64_t hrt_params_all(const struct hrt_program *program) {
@@ -142,11 +158,74 @@ static struct run clip(const struct hrt_params_part *here, int64_t stored, int64
     return (struct run){here->offset + first, here->first + first - stored, end - first};
 }
 
+// ---- copies in bf16 that are alone
+
+int64_t hrt_params_stored_bytes(const struct hrt_program *program, const struct hrt_param *param) {
+    return param->rounded_only ? (int64_t)sizeof(hk_bf16)
+                               : hrt_params_element_bytes(program->precision);
+}
+
+void hrt_params_stored_read(const struct hrt_program *program, const struct hrt_param *param,
+                            const void *stored, int64_t step, int64_t count, void *elements) {
+    const hk_bf16 *copy = stored;
+    float *to = elements;
+    if (!param->rounded_only)
+        memcpy(elements, stored, (size_t)(count * hrt_params_element_bytes(program->precision)));
+    for (int64_t i = 0; param->rounded_only && i < count; i++)
+        to[i] = hk_bf16_float(copy[i * step]);
+}
+
+void hrt_params_stored_write(const struct hrt_program *program, const struct hrt_param *param,
+                             void *stored, int64_t step, int64_t count, const void *elements) {
+    hk_bf16 *copy = stored;
+    const float *from = elements;
+    if (!param->rounded_only)
+        memcpy(stored, elements, (size_t)(count * hrt_params_element_bytes(program->precision)));
+    for (int64_t i = 0; param->rounded_only && i < count; i++)
+        copy[i * step] = hk_bf16_round(from[i]);
+}
+
+// The copy of element `logical`. Panels have pairs of rows (kernels/types.h): neighbours in a row lie `step` apart.
+static hk_bf16 *copy_at(const void *values, const struct hrt_param *param,
+                        const struct hrt_params_part *here, int64_t logical, int64_t *step) {
+    hk_bf16 *copy = (hk_bf16 *)values + here->offset;
+    *step = param->layout == HRT_ROWS ? 1 : 2;
+    if (param->layout == HRT_ROWS) return copy + logical;
+    const int64_t row = logical / param->columns, column = logical % param->columns;
+    const int64_t panel = (param->rows + 1) / 2 * 2 * HK_PANEL;
+    return copy + column / HK_PANEL * panel + row / 2 * 2 * HK_PANEL + column % HK_PANEL * 2 +
+           row % 2;
+}
+
+static void read_copies(const struct hrt_program *program, const void *values,
+                        const struct hrt_param *param, const struct hrt_params_part *here,
+                        int64_t first, int64_t count, float *to) {
+    for (int64_t run, step; count > 0; first += run, count -= run, to += run) {
+        run = run_from(param, first, count);
+        const hk_bf16 *copy = copy_at(values, param, here, first, &step);
+        hrt_params_stored_read(program, param, copy, step, run, to);
+    }
+}
+
+static void write_copies(const struct hrt_program *program, void *values,
+                         const struct hrt_param *param, const struct hrt_params_part *here,
+                         int64_t first, int64_t count, const float *from) {
+    for (int64_t run, step; count > 0; first += run, count -= run, from += run) {
+        run = run_from(param, first, count);
+        hk_bf16 *copy = copy_at(values, param, here, first, &step);
+        hrt_params_stored_write(program, param, copy, step, run, from);
+    }
+}
+
 void hrt_params_tensor_read(const struct hrt_program *program, const void *values,
                             const struct hrt_param *param, const struct hrt_params_part *here,
                             int64_t first, int64_t count, void *elements) {
     const int64_t bytes = hrt_params_element_bytes(program->precision);
     char *to = elements;
+    if (param->rounded_only) {
+        read_copies(program, values, param, here, first, count, elements);
+        return;
+    }
     for (int64_t run; count > 0; first += run, count -= run, to += run * bytes) {
         run = run_from(param, first, count);
         const struct run some = clip(here, hrt_params_stored_index(param, first), run);
@@ -162,6 +241,10 @@ void hrt_params_tensor_write(const struct hrt_program *program, void *values,
                              int64_t first, int64_t count, const void *elements) {
     const int64_t bytes = hrt_params_element_bytes(program->precision);
     const char *from = elements;
+    if (param->rounded_only) {
+        write_copies(program, values, param, here, first, count, elements);
+        return;
+    }
     for (int64_t run; count > 0; first += run, count -= run, from += run * bytes) {
         run = run_from(param, first, count);
         const struct run some = clip(here, hrt_params_stored_index(param, first), run);

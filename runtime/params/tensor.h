@@ -38,6 +38,10 @@ struct hrt_tensor hrt_params_tensor_at(const struct hrt_program *program,
                                        const struct hrt_param *param, int64_t layer,
                                        int64_t expert);
 
+// Elements of a set's chunk that have gradients, from element `first` of it on: those of trained parameters, or the
+// whole chunk where all of them are.
+int64_t hrt_params_trained(const struct hrt_program *program, int set, int64_t *first);
+
 // Where the chunk of an expert begins: elements into a buffer.
 int64_t hrt_params_chunk_offset(const struct hrt_set *set, int64_t layer, int64_t expert);
 
@@ -73,6 +77,16 @@ void hrt_params_tensor_write(const struct hrt_program *program, void *values,
 
 // Where element `logical` (row major over the shape) is stored, relative to the tensor's offset.
 int64_t hrt_params_stored_index(const struct hrt_param *param, int64_t logical);
+
+// Bytes of an element of a parameter as it is stored: of the program's precision, or of bf16 where the copy is alone.
+int64_t hrt_params_stored_bytes(const struct hrt_program *program, const struct hrt_param *param);
+
+// Copies `count` stored elements, `step` from one to the next, to or from `elements`, which lie side by side and have
+// the program's precision. Elements in bf16 are rounded to the nearest even; they alone may have a `step` above 1.
+void hrt_params_stored_read(const struct hrt_program *program, const struct hrt_param *param,
+                            const void *stored, int64_t step, int64_t count, void *elements);
+void hrt_params_stored_write(const struct hrt_program *program, const struct hrt_param *param,
+                             void *stored, int64_t step, int64_t count, const void *elements);
 
 // Element `index` of a buffer of the program's precision, as double, and back (rounded once).
 double hrt_params_element(const void *buffer, enum hrt_precision precision, int64_t index);

@@ -8,8 +8,8 @@ int64_t hpl_part(int64_t elements, int64_t ranks) {
 }
 
 static bool has(const struct hpl_held_param *param, enum hpl_buffer buffer) {
-    if (buffer == HPL_PARAMETERS) return true;
-    if (buffer == HPL_READ) return param->set < 0 || !param->copied;
+    if (buffer == HPL_PARAMETERS) return !param->copied_only;
+    if (buffer == HPL_READ) return !param->copied_only && (param->set < 0 || !param->copied);
     return buffer == HPL_COPIES ? param->copied : param->trained;
 }
 
@@ -17,7 +17,7 @@ int64_t hpl_held_element(const struct hpl_held *held, enum hpl_buffer buffer) {
     return buffer == HPL_COPIES ? COPY_BYTES : held->element;
 }
 
-bool hpl_held_has_set(const struct hpl_held *held, int32_t set, enum hpl_buffer buffer) {
+static bool has_set(const struct hpl_held *held, int32_t set, enum hpl_buffer buffer) {
     for (int32_t i = 0; i < held->params; i++) {
         if (held->param[i].set == set && has(&held->param[i], buffer)) return true;
     }
@@ -43,50 +43,56 @@ static bool next_params(const struct hpl_held *held, enum hpl_buffer buffer,
     return extent->count > 0;
 }
 
-static bool next_chunk(const struct hpl_held *held, int32_t rank, enum hpl_buffer buffer,
-                       struct hpl_extent *extent) {
-    for (; extent->set < held->sets; extent->set++, extent->chunk = 0) {
-        const struct hpl_held_set *set = &held->set[extent->set];
-        if (!hpl_held_has_set(held, extent->set, buffer)) continue;
-        if (!set->owner && extent->chunk == 0) {
-            extent->chunk = set->chunks;
-            extent->of = extent->set;
-            extent->offset = set->offset;
-            extent->count = set->chunks * set->chunk_elements;
-            return true;
-        }
-        while (extent->chunk < set->chunks) {
-            const int64_t chunk = extent->chunk++;
-            if (!owns(set, rank, chunk)) continue;
-            extent->of = extent->set;
-            extent->offset = set->offset + chunk * set->chunk_elements;
-            extent->count = set->chunk_elements;
-            return true;
-        }
-    }
-    return false;
-}
-
-// Memory of parameters that are not trained is not touched.
+// Memory of parameters that are not trained, or have nothing but copies, is not touched.
 int64_t hpl_held_chunk(const struct hpl_held *held, int32_t set, enum hpl_buffer buffer) {
-    int64_t elements = 0;
-    if (buffer == HPL_PARAMETERS) return held->set[set].chunk_elements;
+    const bool padded = buffer == HPL_PARAMETERS && has_set(held, set, buffer);
+    int64_t elements = padded ? held->set[set].chunk_elements : 0;
     for (int32_t i = 0; i < held->params; i++) {
         const struct hpl_held_param *param = &held->param[i];
-        if (param->set == set && has(param, buffer)) elements += param->elements;
+        if (param->set != set) continue;
+        if (padded)
+            elements -= has(param, buffer) ? 0 : param->elements;
+        else if (has(param, buffer))
+            elements += param->elements;
     }
     return elements;
 }
 
-// The first part of each owned chunk.
-static bool next_read(const struct hpl_held *held, int32_t rank, struct hpl_extent *extent) {
+// Ranks that all have a set send each other whole chunks of it, and copies of chunks travel whole.
+int64_t hpl_held_part(const struct hpl_held *held, int32_t set, enum hpl_buffer buffer,
+                      int64_t *first) {
+    const int64_t whole = held->set[set].chunk_elements;
+    bool all = buffer != HPL_READ;
+    int64_t begin = whole, elements = hpl_held_chunk(held, set, buffer);
+    *first = 0;
+    if (elements == 0 || buffer == HPL_COPIES) return elements ? whole : 0;
+    if (buffer != HPL_READ && !held->set[set].owner && held->ranks > 1) return whole;
+    for (int32_t i = 0; i < held->params; i++) {
+        const struct hpl_held_param *param = &held->param[i];
+        if (param->set != set) continue;
+        all &= has(param, buffer);
+        if (has(param, buffer) && param->offset < begin) begin = param->offset;
+    }
+    *first = buffer == HPL_PARAMETERS ? 0 : begin;
+    return all ? whole : elements;
+}
+
+static bool next_chunk(const struct hpl_held *held, int32_t rank, enum hpl_buffer buffer,
+                       struct hpl_extent *extent) {
     for (; extent->set < held->sets; extent->set++, extent->chunk = 0) {
         const struct hpl_held_set *set = &held->set[extent->set];
+        int64_t first;
+        extent->count = hpl_held_part(held, extent->set, buffer, &first);
         extent->of = extent->set;
-        extent->count = hpl_held_chunk(held, extent->set, HPL_READ);
+        if (!set->owner && extent->chunk == 0 && extent->count == set->chunk_elements) {
+            extent->chunk = set->chunks;
+            extent->offset = set->offset;
+            extent->count = set->chunks * set->chunk_elements;
+            return true;
+        }
         while (extent->count && extent->chunk < set->chunks) {
             const int64_t chunk = extent->chunk++;
-            extent->offset = set->offset + chunk * set->chunk_elements;
+            extent->offset = set->offset + chunk * set->chunk_elements + first;
             if (owns(set, rank, chunk)) return true;
         }
     }
@@ -95,8 +101,6 @@ static bool next_read(const struct hpl_held *held, int32_t rank, struct hpl_exte
 
 bool hpl_held_next(const struct hpl_held *held, int32_t rank, enum hpl_buffer buffer,
                    struct hpl_extent *extent) {
-    if (buffer == HPL_READ)
-        return next_params(held, buffer, extent) || next_read(held, rank, extent);
     return next_params(held, buffer, extent) || next_chunk(held, rank, buffer, extent);
 }
 
@@ -170,23 +174,16 @@ static int64_t pages_between(int64_t from, int64_t bytes, int64_t page) {
     return (from + bytes - 1) / page - from / page + 1;
 }
 
-// Pages of one chunk's parameters that are read as they are, which it begins with.
-static int64_t pages_read(const struct hpl_held *held, int32_t set, int64_t begin, int64_t page) {
-    const int64_t bytes = hpl_held_chunk(held, set, HPL_READ) * held->element;
-    return bytes ? pages_between(begin, bytes, page) : 0;
-}
-
-// The most pages that one chunk of a set touches.
+// The most pages that the part of a buffer of one chunk of a set touches.
 static int64_t pages_of_chunk(const struct hpl_held *held, int32_t number, enum hpl_buffer buffer,
                               int64_t page) {
     const struct hpl_held_set *set = &held->set[number];
-    const int64_t element = hpl_held_element(held, buffer), bytes = set->chunk_elements * element;
-    int64_t most = 0;
-    for (int64_t i = 0; i < set->chunks; i++) {
-        const int64_t begin = set->offset * element + i * bytes;
-        const int64_t all = pages_between(begin, bytes, page);
-        const int64_t read = buffer == HPL_READ ? pages_read(held, number, begin, page) : all;
-        const int64_t pages = read < all ? read : all;
+    const int64_t element = hpl_held_element(held, buffer);
+    int64_t most = 0, first;
+    const int64_t bytes = hpl_held_part(held, number, buffer, &first) * element;
+    for (int64_t i = 0; i < set->chunks && bytes; i++) {
+        const int64_t begin = (set->offset + i * set->chunk_elements + first) * element;
+        const int64_t pages = pages_between(begin, bytes, page);
         if (pages > most) most = pages;
     }
     return most;
@@ -199,7 +196,7 @@ static int64_t pages_under_way(const struct hpl_held *held, int32_t set, enum hp
     if (buffer != HPL_PARAMETERS && buffer != HPL_READ) return 0;
     const int64_t own = pages_of_chunk(held, set, buffer, page);
     const int64_t copy =
-        hpl_held_has_set(held, set, HPL_COPIES) ? pages_of_chunk(held, set, HPL_COPIES, page) : 0;
+        has_set(held, set, HPL_COPIES) ? pages_of_chunk(held, set, HPL_COPIES, page) : 0;
     return own > copy ? own : copy;
 }
 
@@ -212,7 +209,7 @@ static int64_t pages_of_chunks(const struct hpl_held *held, enum hpl_buffer buff
         if (!set->owner) continue;
         const int64_t moving = pages_under_way(held, i, buffer, page);
         if (moving > under_way) under_way = moving;
-        if (!hpl_held_has_set(held, i, buffer)) continue;
+        if (!has_set(held, i, buffer)) continue;
         const int64_t each = pages_of_chunk(held, i, buffer, page);
         const int64_t own = most_owned(held, set) * each;
         const int64_t all =

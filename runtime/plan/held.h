@@ -31,6 +31,7 @@ struct hpl_held_param {
     int32_t set;          // -1: of none.
     bool trained, copied; // It has gradients and states; a copy in bf16.
     bool frozen;          // Not trained, though it could be.
+    bool copied_only;     // There is the copy alone.
 };
 
 struct hpl_held_set {
@@ -74,14 +75,16 @@ int64_t hpl_part(int64_t elements, int64_t ranks);
 // Bytes of an element of a buffer.
 int64_t hpl_held_element(const struct hpl_held *held, enum hpl_buffer buffer);
 
-// Elements of a chunk of a set that a buffer has memory for. Those of HPL_READ are the first of the chunk.
+// Elements of a chunk of a set that a buffer has memory for.
 int64_t hpl_held_chunk(const struct hpl_held *held, int32_t set, enum hpl_buffer buffer);
 
-// Whether a buffer has chunks of a set.
-bool hpl_held_has_set(const struct hpl_held *held, int32_t set, enum hpl_buffer buffer);
+// The part of a chunk in which these lie, with padding: its elements, from element `first` of the chunk on. The chunk
+// begins with those of HPL_READ, and ends with those that HPL_PARAMETERS lacks.
+int64_t hpl_held_part(const struct hpl_held *held, int32_t set, enum hpl_buffer buffer,
+                      int64_t *first);
 
 // Steps to the next part of a buffer that a rank holds: parameters of no set, whole though states may be shared, sets
-// that every rank has, and owned chunks one by one. Parts do not overlap. Returns false after the last.
+// that every rank has whole, and parts of chunks one by one. Parts do not overlap. Returns false after the last.
 bool hpl_held_next(const struct hpl_held *held, int32_t rank, enum hpl_buffer buffer,
                    struct hpl_extent *extent);
 

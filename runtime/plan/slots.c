@@ -41,7 +41,7 @@ struct hpl_slots hpl_slots_of(const struct hpl_slots_request *request) {
         .replicas = (int32_t)replicas,
         .holders = (int32_t)hpl_min(experts * devices, experts + devices * replicas),
         .grad_layers = (int32_t)(request->for_step ? request->layers : hpl_min(request->layers, 2)),
-        .segments = (int32_t)segments_of(request->grad_bytes),
+        .segments = (int32_t)segments_of(hpl_max(request->grad_bytes, request->param_bytes)),
         .param_stride = divide_up(request->param_bytes, LINE) * LINE,
         .grad_stride = divide_up(request->grad_bytes, LINE) * LINE,
     };

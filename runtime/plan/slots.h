@@ -30,8 +30,9 @@ struct hpl_slots {
     int32_t holders;  // Holders of all experts of one layer, at most.
     int32_t
         grad_layers; // Layers whose gradients have slots at a time: one adds while another's travel.
-    int32_t segments; // Pieces in which a chunk travels: four of 16 KiB of gradient and more, or
-                      // as many of 256 KiB as it takes, HPL_SEGMENTS_MAX at most.
+    int32_t
+        segments; // Pieces in which a chunk travels: four of 16 KiB and more of the larger of parameters and
+                  // gradient, or as many of 256 KiB as it takes, HPL_SEGMENTS_MAX at most.
     int64_t param_stride, grad_stride; // Bytes from slot to slot.
     int64_t params, grads, staging; // Bytes on a device: parameters' slots, gradients' slots, and
                                     // room for gradients on their way. 0 without replicas.

@@ -17,6 +17,7 @@
 #include "runtime/store/checkpoint_part.h"
 #include "runtime/store/hf_like.h"
 #include "runtime/store/hf_names.h"
+#include "runtime/store/peft.h"
 #include "runtime/train/ranks.h"
 
 enum { STRIP = 64, BLOCK = 4096 };
@@ -44,9 +45,10 @@ struct exporting {
     const struct hrt_program *program;
     struct hrt_gather gather;
     struct hrt_hf_like like;
-    char folder[PATH_MAX]; // While it is made.
-    struct piece *piece;   // By name.
-    struct entry *entry;   // The same.
+    char folder[PATH_MAX];            // While it is made.
+    struct hrt_hf_adapter_rule *made; // [params]
+    struct piece *piece;              // By name.
+    struct entry *entry;              // The same.
     size_t pieces, entries, brought;
     int shards, shard; // How many; the one that is written.
     struct hrt_error *error;
@@ -78,8 +80,12 @@ static struct piece *add(struct exporting *exporting, const struct hrt_tensor *t
 static bool add_all(struct exporting *exporting, const struct hrt_hf_family *family) {
     struct hrt_tensor tensor = {0};
     while (hrt_params_tensor_next(exporting->program, &tensor)) {
-        if (!hrt_params_is_stored(tensor.param, HRT_PARAMETERS)) continue;
-        const struct hrt_hf_rule *rule = hrt_store_hf_rule_of(family, tensor.param->path);
+        if (!hrt_params_is_stored(tensor.param, HRT_PARAMETERS) ||
+            (tensor.param->lora != HRT_LORA_NONE) != exporting->export->adapters)
+            continue;
+        const struct hrt_hf_rule *rule =
+            hrt_store_hf_rule_for(exporting->program, family, tensor.param,
+                                  &exporting->made[tensor.param - exporting->program->param]);
         if (!rule) {
             char path[HRT_PATH_MAX];
             hrt_params_tensor_path(&tensor, path);
@@ -131,10 +137,13 @@ static bool list(struct exporting *exporting) {
     while (hrt_store_hf_next_copy(family, exporting->program, &copy)) room++;
     exporting->piece = calloc(room, sizeof *exporting->piece);
     exporting->entry = calloc(room, sizeof *exporting->entry);
-    if (!exporting->piece || !exporting->entry) return hrt_fail(exporting->error, "out of memory");
+    exporting->made = calloc((size_t)exporting->program->params + 1, sizeof *exporting->made);
+    if (!exporting->piece || !exporting->entry || !exporting->made)
+        return hrt_fail(exporting->error, "out of memory");
     if (!add_all(exporting, family)) return false;
     copy = (struct hrt_hf_copy){0};
-    while (hrt_store_hf_next_copy(family, exporting->program, &copy))
+    while (!exporting->export->adapters &&
+           hrt_store_hf_next_copy(family, exporting->program, &copy))
         add(exporting, &copy.tensor, copy.rule)->copy = true;
     qsort(exporting->piece, exporting->pieces, sizeof *exporting->piece, by_name);
     return group(exporting);
@@ -147,6 +156,15 @@ static bool is_left_out(const struct exporting *exporting, const struct piece *p
     return piece->copy && like->where && !hrt_store_hf_find(like, piece->name, &file);
 }
 
+// Adapters keep the precision that they are trained in.
+static bool find_type(const struct exporting *exporting, const struct piece *piece,
+                      enum hrt_hf_type *type) {
+    *type = exporting->program->precision == HRT_FP64 ? HRT_HF_F64 : HRT_HF_F32;
+    return exporting->export->adapters ||
+           hrt_store_hf_like_type(&exporting->like, exporting->program, &piece->tensor, piece->rule,
+                                  &piece->view, type, exporting->error);
+}
+
 // Chooses types, and a shard for each tensor. Tensors that are left out lose their entry.
 static bool share_out(struct exporting *exporting) {
     int64_t bytes = 0;
@@ -156,11 +174,10 @@ static bool share_out(struct exporting *exporting) {
         struct entry entry = exporting->entry[i];
         const struct piece *piece = entry.piece;
         if (is_left_out(exporting, piece)) continue;
-        if (!hrt_store_hf_like_type(&exporting->like, exporting->program, &piece->tensor,
-                                    piece->rule, &piece->view, &entry.type, exporting->error))
-            return false;
+        if (!find_type(exporting, piece, &entry.type)) return false;
         entry.bytes = size_of(piece) * (int64_t)hrt_params_hf_type_bytes(entry.type);
-        if (bytes > 0 && bytes + entry.bytes > exporting->export->shard_bytes) {
+        if (!exporting->export->adapters && bytes > 0 &&
+            bytes + entry.bytes > exporting->export->shard_bytes) {
             exporting->shards++;
             bytes = 0;
         }
@@ -333,7 +350,9 @@ static bool fill_shard(struct hrt_sink *sink, void *context) {
 }
 
 static void name_shard(const struct exporting *exporting, int shard, char name[HRT_PART_NAME]) {
-    if (exporting->shards == 1)
+    if (exporting->export->adapters)
+        snprintf(name, HRT_PART_NAME, HRT_PEFT_WEIGHTS);
+    else if (exporting->shards == 1)
         snprintf(name, HRT_PART_NAME, "model.safetensors");
     else
         snprintf(name, HRT_PART_NAME, "model-%05d-of-%05d.safetensors", shard + 1,
@@ -366,9 +385,14 @@ static bool write_files(struct exporting *exporting) {
         !hrt_store_part_write(exporting->folder, &part, fill_index, exporting, exporting->error))
         return false;
     const struct hrt_hf_family *family = hrt_store_hf_family_of(exporting->program);
-    if (!hrt_store_hf_like_copy(&exporting->like, hrt_store_hf_predicts(family, exporting->program),
-                                exporting->folder, exporting->error))
-        return false;
+    const bool described =
+        exporting->export->adapters
+            ? hrt_store_peft_write_config(exporting->folder, exporting->program, family,
+                                          exporting->export->like, exporting->error)
+            : hrt_store_hf_like_copy(&exporting->like,
+                                     hrt_store_hf_predicts(family, exporting->program),
+                                     exporting->folder, exporting->error);
+    if (!described) return false;
     for (; exporting->shard < exporting->shards; exporting->shard++) {
         name_shard(exporting, exporting->shard, part.name);
         if (!hrt_store_part_write(exporting->folder, &part, fill_shard, exporting,
@@ -396,9 +420,10 @@ static bool begin(struct exporting *exporting) {
     if (snprintf(exporting->folder, PATH_MAX, "%.*s.hecate-partial", (int)length, export->to) >=
         PATH_MAX)
         return hrt_fail(exporting->error, "'%.200s...' is too long for a folder", export->to);
-    if (!hrt_store_hf_like_open(&exporting->like, export->like, exporting->error) ||
-        !share_out(exporting))
+    if (!export->adapters &&
+        !hrt_store_hf_like_open(&exporting->like, export->like, exporting->error))
         return false;
+    if (!share_out(exporting)) return false;
     if (!hf_remove_folder(exporting->folder) || mkdir(exporting->folder, 0777) != 0)
         return fail_at(exporting, "make");
     return true;
@@ -455,5 +480,6 @@ bool hrt_store_hf_write(const struct hrt_hf_export *export, const struct hrt_buf
     hrt_store_hf_like_close(&exporting.like);
     free(exporting.piece);
     free(exporting.entry);
+    free(exporting.made);
     return all && hrt_train_ranks_agree(comm, written, error);
 }

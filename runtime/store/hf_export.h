@@ -10,8 +10,11 @@
 #include "runtime/params/slice.h"
 
 struct hrt_hf_export {
-    const char *
-        like; // A folder of the same model, whose config.json and files of the tokenizer are taken over.
+    bool
+        adapters; // They alone are written, as PEFT does, in the program's precision; else all the rest.
+    // A folder of the same model, whose config.json and files of the tokenizer are taken over. Adapters name it as
+    // their base, if it is given.
+    const char *like;
     const char *to;      // The folder to make; nothing has that name yet.
     int64_t shard_bytes; // Tensors of one file, at most; a larger tensor has one of its own.
 };

@@ -9,6 +9,7 @@
 
 #include "runtime/base/json.h"
 #include "runtime/store/checkpoint_part.h"
+#include "runtime/store/peft.h"
 
 enum { BLOCK = 1 << 16 };
 static const char index_name[] = "model.safetensors.index.json", one_name[] = "model.safetensors";
@@ -55,8 +56,8 @@ static int open_file(struct hrt_hf_folder *folder, const char *name) {
                : -1;
 }
 
-static bool add_one_file(struct hrt_hf_folder *folder) {
-    const int number = open_file(folder, one_name);
+static bool add_one_file(struct hrt_hf_folder *folder, const char *name) {
+    const int number = open_file(folder, name);
     if (number < 0) return false;
     const struct hrt_safetensors *file = &folder->file[number];
     for (size_t i = 0; i < file->entries; i++)
@@ -156,7 +157,7 @@ static bool open_files(struct hrt_hf_folder *folder) {
         if (!holds(folder->path, one_name))
             return hrt_fail(folder->error, "'%s' has neither %s nor %s", folder->path, one_name,
                             index_name);
-        return add_one_file(folder);
+        return add_one_file(folder, one_name);
     }
     json_t *index = read_index(folder);
     const bool sound = index && add_index(folder, index);
@@ -172,6 +173,12 @@ bool hrt_store_hf_folder_open(struct hrt_hf_folder *folder, const char *path,
     narrow(folder);
     folder->bare = is_bare(folder);
     return true;
+}
+
+bool hrt_store_hf_folder_open_adapters(struct hrt_hf_folder *folder, const char *path,
+                                       struct hrt_error *error) {
+    *folder = (struct hrt_hf_folder){.path = path, .where = json_object(), .error = error};
+    return add_one_file(folder, HRT_PEFT_WEIGHTS);
 }
 
 void hrt_store_hf_folder_close(struct hrt_hf_folder *folder) {

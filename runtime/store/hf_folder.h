@@ -40,6 +40,10 @@ bool hrt_store_hf_has_weights(const char *path);
 bool hrt_store_hf_folder_open(struct hrt_hf_folder *folder, const char *path,
                               struct hrt_error *error);
 
+// The same of a folder of adapters (runtime/store/peft.h), which has one file.
+bool hrt_store_hf_folder_open_adapters(struct hrt_hf_folder *folder, const char *path,
+                                       struct hrt_error *error);
+
 // Also of a zeroed one.
 void hrt_store_hf_folder_close(struct hrt_hf_folder *folder);
 

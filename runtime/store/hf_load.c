@@ -13,6 +13,7 @@
 #include "runtime/store/hf_names.h"
 #include "runtime/store/hf_needless.h"
 #include "runtime/store/hf_predictors.h"
+#include "runtime/store/peft.h"
 #include "runtime/store/strips.h"
 
 enum { SCALED = HRT_SCALED, TEXT = 160 }; // Bytes of a shape's text.
@@ -28,6 +29,7 @@ struct loading {
     const struct hrt_placement *placement;
     const struct hrt_hf_family *family;
     struct hrt_hf_folder folder;
+    bool adapters;          // They alone are read; else all others.
     json_t *left;           // Names of tensors of which nothing, or not all, was asked for;
     json_t *begun;          // elements that are left of the latter.
     struct hrt_found *here; // [count]: this rank's tensors.
@@ -162,7 +164,9 @@ static void take(struct loading *loading, const struct sought *found) {
 }
 
 static bool find(struct loading *loading, const struct hrt_tensor *tensor, struct sought *found) {
-    const struct hrt_hf_rule *rule = hrt_store_hf_rule_of(loading->family, tensor->param->path);
+    struct hrt_hf_adapter_rule made;
+    const struct hrt_hf_rule *rule =
+        hrt_store_hf_rule_for(loading->placement->program, loading->family, tensor->param, &made);
     char name[HRT_PATH_MAX], path[HRT_PATH_MAX];
     hrt_params_tensor_path(tensor, path);
     if (!rule)
@@ -232,13 +236,16 @@ static bool check_all(struct loading *loading) {
     tensor = (struct hrt_tensor){0};
     while (hrt_params_tensor_next(placement->program, &tensor)) {
         struct sought sought;
-        if (!hrt_params_is_stored(tensor.param, HRT_PARAMETERS)) continue;
+        if (!hrt_params_is_stored(tensor.param, HRT_PARAMETERS) ||
+            (tensor.param->lora != HRT_LORA_NONE) != loading->adapters)
+            continue;
         if (!find(loading, &tensor, &sought)) return false;
         sought.at.watched = hrt_params_tensor_rank(placement, &tensor) == placement->rank;
         if (hrt_params_tensor_is_here(placement, &tensor))
             loading->here[loading->count++] = sought.at;
     }
-    if (!settle_predictors(loading) || !settle_needless(loading)) return false;
+    if (!loading->adapters && (!settle_predictors(loading) || !settle_needless(loading)))
+        return false;
     warn_left(loading, loading->folder.passed, "beside its text model");
     void *rest = json_object_iter(loading->left);
     if (!rest) return true;
@@ -254,11 +261,12 @@ static bool check_all(struct loading *loading) {
                     file->path, entry->name, json_object_size(loading->left));
 }
 
-bool hrt_store_hf_load(const struct hrt_buffer *params, const char *path,
-                       struct hrt_store_doubts *doubts, struct hrt_error *error) {
+static bool load(const struct hrt_buffer *params, const char *path, bool adapters,
+                 struct hrt_store_doubts *doubts, struct hrt_error *error) {
     const struct hrt_placement *placement = params->placement;
     struct loading loading = {.placement = placement,
                               .family = hrt_store_hf_family_of(placement->program),
+                              .adapters = adapters,
                               .doubts = doubts,
                               .error = error};
     if (doubts) *doubts = (struct hrt_store_doubts){0};
@@ -267,12 +275,24 @@ bool hrt_store_hf_load(const struct hrt_buffer *params, const char *path,
                         "'%s' has names of Hugging Face's, and this program knows none: add names "
                         "hf { family = ... } to its model",
                         path);
-    const bool loaded = hrt_store_hf_folder_open(&loading.folder, path, error) &&
-                        check_all(&loading) &&
+    const bool opened = adapters ? hrt_store_hf_folder_open_adapters(&loading.folder, path, error)
+                                 : hrt_store_hf_folder_open(&loading.folder, path, error);
+    const bool loaded = opened && check_all(&loading) &&
                         hrt_store_read_found(params, loading.here, loading.count, doubts, error);
     free(loading.here);
     json_decref(loading.left);
     json_decref(loading.begun);
     hrt_store_hf_folder_close(&loading.folder);
     return loaded;
+}
+
+bool hrt_store_hf_load(const struct hrt_buffer *params, const char *path,
+                       struct hrt_store_doubts *doubts, struct hrt_error *error) {
+    return load(params, path, false, doubts, error);
+}
+
+bool hrt_store_hf_load_adapters(const struct hrt_buffer *params, const char *path,
+                                struct hrt_store_doubts *doubts, struct hrt_error *error) {
+    return hrt_store_peft_check(path, params->placement->program, error) &&
+           load(params, path, true, doubts, error);
 }

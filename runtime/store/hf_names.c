@@ -2,8 +2,11 @@
 #include "runtime/store/hf_names.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "runtime/base/text.h"
+#include "runtime/params/merge.h"
 #include "runtime/store/mxfp4.h"
 
 const struct hrt_hf_family *hrt_store_hf_family_of(const struct hrt_program *program) {
@@ -38,6 +41,27 @@ bool hrt_store_hf_next_copy(const struct hrt_hf_family *family, const struct hrt
         return true;
     }
     return false;
+}
+
+// PEFT names the modules of the whole model, base_model.model. Both its matrices are [out, in]; our first dim is the
+// rank, which is lora_A's out and lora_B's in.
+const struct hrt_hf_rule *hrt_store_hf_rule_for(const struct hrt_program *program,
+                                                const struct hrt_hf_family *family,
+                                                const struct hrt_param *param,
+                                                struct hrt_hf_adapter_rule *made) {
+    static const char end[] = ".weight";
+    const struct hrt_param *weight = param->lora ? hrt_params_adapted(program, param) : param;
+    const struct hrt_hf_rule *rule = weight ? hrt_store_hf_rule_of(family, weight->path) : NULL;
+    if (!param->lora || !rule) return rule;
+    const struct hrt_hf_layout *layout = &rule->layout[0];
+    if (layout->together || !hrt_base_ends_with(layout->name, end)) return NULL;
+    const int length = (int)(strlen(layout->name) - strlen(end));
+    snprintf(made->name, sizeof made->name, "base_model.model.%.*s.lora_%c.weight", length,
+             layout->name, param->lora == HRT_LORA_A ? 'A' : 'B');
+    made->rule = (struct hrt_hf_rule){.ours = param->path};
+    made->rule.layout[0] = (struct hrt_hf_layout){
+        .name = made->name, .form = param->lora == HRT_LORA_A ? HRT_HF_STRAIGHT : HRT_HF_TURNED};
+    return &made->rule;
 }
 
 static int64_t layers_of(const struct hrt_program *program) {

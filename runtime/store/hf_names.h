@@ -26,6 +26,19 @@ bool hrt_store_hf_predicts(const struct hrt_hf_family *family, const struct hrt_
 bool hrt_store_hf_next_copy(const struct hrt_hf_family *family, const struct hrt_program *program,
                             struct hrt_hf_copy *copy);
 
+// The rule of an adapter's matrix in a folder of PEFT's, by that of its weight.
+struct hrt_hf_adapter_rule {
+    struct hrt_hf_rule rule;
+    char name[HRT_PATH_MAX]; // Pattern of its layout.
+};
+
+// The rule of a parameter; `made` is filled in for a matrix of an adapter, and must outlive the result. NULL: it has no
+// name in the family.
+const struct hrt_hf_rule *hrt_store_hf_rule_for(const struct hrt_program *program,
+                                                const struct hrt_hf_family *family,
+                                                const struct hrt_param *param,
+                                                struct hrt_hf_adapter_rule *made);
+
 // The name of a tensor by a layout's pattern. Outside of repeats, where there is no index, {} is the number of layers:
 // that of the layer that predicts a token more.
 void hrt_store_hf_name(const struct hrt_program *program, const struct hrt_tensor *tensor,

@@ -18,6 +18,7 @@ struct reading {
     enum hrt_values values;
     struct hrt_safetensors *file; // [files]
     int files;
+    bool base; // They hold the weights of a base without adapters.
     struct hrt_store_choice choice;
     struct hrt_store_doubts *doubts;
     struct hrt_error *error;
@@ -78,13 +79,28 @@ static bool check_tensor(const struct reading *reading, const struct hrt_tensor 
                     found.file->path, path, found.entry->dtype->name);
 }
 
-// The files' tensors and the program's must be the same. States of the optimizer are those of what was trained then:
+// Whether no file has a matrix of an adapter.
+static bool is_base(const struct reading *reading) {
+    struct hrt_tensor tensor = {0};
+    while (hrt_params_tensor_next(reading->placement->program, &tensor)) {
+        if (tensor.param->lora && find(reading, &tensor).entry) return false;
+    }
+    return true;
+}
+
+static bool is_wanted(const struct reading *reading, const struct hrt_tensor *tensor) {
+    return hrt_params_is_stored(tensor->param, reading->values) &&
+           !(reading->base && tensor->param->lora);
+}
+
+// The files' tensors and the program's must be the same, but for adapters, which stay as they are where files have
+// none. States of the optimizer are those of what was trained then:
 // where they are missing they begin anew, and those of what is frozen now are left out.
 static bool check_tensors(const struct reading *reading) {
     struct hrt_tensor tensor = {0};
     size_t wanted = 0, there = 0;
     while (hrt_params_tensor_next(reading->placement->program, &tensor)) {
-        if (!hrt_params_is_stored(tensor.param, reading->values)) continue;
+        if (!is_wanted(reading, &tensor)) continue;
         if (!check_tensor(reading, &tensor)) return false;
         wanted++;
     }
@@ -108,13 +124,14 @@ static void doubt_model(const struct reading *reading) {
 }
 
 static bool is_read(const struct reading *reading, const struct hrt_tensor *tensor) {
-    return hrt_params_is_stored(tensor->param, reading->values) &&
+    return is_wanted(reading, tensor) &&
            (!reading->choice.takes || reading->choice.takes(reading->choice.context, tensor));
 }
 
-static bool read_all(const struct reading *reading) {
+static bool read_all(struct reading *reading) {
     struct hrt_tensor tensor = {0};
     size_t count = 0, room = 1;
+    reading->base = reading->values == HRT_PARAMETERS && is_base(reading);
     if (!check_tensors(reading)) return false;
     doubt_model(reading);
     while (hrt_params_tensor_next_here(reading->placement, &tensor)) room++;

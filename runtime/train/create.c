@@ -36,7 +36,7 @@ static bool touch_part(struct hrt_state *state, enum hpl_buffer buffer,
         return hrt_device_touch(&state->device, at, (size_t)(extent->count * element), home);
     const struct hpl_held_set *set = &held->set[extent->of];
     const int64_t first = (extent->offset - set->offset) / set->chunk_elements;
-    const int64_t chunks = extent->count / set->chunk_elements;
+    const int64_t chunks = (extent->count + set->chunk_elements - 1) / set->chunk_elements;
     bool touched = true;
     for (int64_t i = 0; touched && i < chunks; i++)
         touched = hrt_params_chunk_touch(state, buffer, extent->of, first + i);
@@ -79,7 +79,14 @@ static bool touch_all(struct hrt_state *state, struct hrt_error *error) {
     return touched;
 }
 
-// Parameters have the same places on every rank, and a rank touches only its own.
+static bool has_copies_alone(const struct hrt_program *program) {
+    bool found = false;
+    for (int i = 0; i < program->params; i++) found = found || program->param[i].rounded_only;
+    return found;
+}
+
+// Parameters have the same places on every rank, and a rank touches only its own; gradients and states are there for
+// trained ones.
 static bool reserve_all(struct hrt_state *state, enum hrt_training training,
                         struct hrt_error *error) {
     const struct hrt_program *program = state->program;
@@ -87,9 +94,9 @@ static bool reserve_all(struct hrt_state *state, enum hrt_training training,
                  batch = hrt_params_state_ids_bytes(program);
     const size_t rounded = hrt_params_rounded_bytes(program);
     const bool apart = hrt_device_is_apart(&state->device), ahead = apart && !program->world;
-    const bool own = program->owned, part = own || program->dense == HRT_DENSE_STATES;
-    const enum hrt_memory placed =
-        hpl_held_in_parts(&state->placement->held) ? HRT_IN_PARTS : HRT_OF_DEVICE;
+    const bool in_parts = hpl_held_in_parts(&state->placement->held), own = program->owned;
+    const bool part = in_parts || program->dense == HRT_DENSE_STATES;
+    const enum hrt_memory placed = in_parts ? HRT_IN_PARTS : HRT_OF_DEVICE;
     const enum hrt_memory states = program->host_states ? HRT_IN_PARTS : placed;
     const enum hrt_memory masters = program->bind_rounded ? states : placed;
     void *ids = NULL, *targets = NULL, *sums = NULL, *clipped = NULL;
@@ -101,8 +108,9 @@ static bool reserve_all(struct hrt_state *state, enum hrt_training training,
         const char *what;
     } all[] = {
         {HRT_OF_BOTH, &state->model, program->model_bytes, false, true, "the model's tables"},
-        {masters, &state->values[HRT_PARAMETERS], params, own, true, "parameters"},
-        {placed, &state->values[HRT_GRADIENTS], params, own, true, "gradients"},
+        {masters, &state->values[HRT_PARAMETERS], params, own || has_copies_alone(program), true,
+         "parameters"},
+        {placed, &state->values[HRT_GRADIENTS], params, in_parts, true, "gradients"},
         {HRT_OF_DEVICE, &state->arena, program->arena_bytes, false, true, "the arena's values"},
         {HRT_OF_BOTH, &ids, batch, false, true, "token ids"},
         {HRT_OF_BOTH, &targets, batch, false, true, "target ids"},

@@ -74,11 +74,14 @@ static void list_tensors(struct hrt_train_dense *dense) {
     }
     for (int i = 0; i < program->sets; i++) {
         const struct hrt_set *set = &program->set[i];
+        int64_t first = 0, count = set->chunk_elements;
+        if (program->dense == HRT_DENSE_REPLICATE) // Else ranks keep parts of whole chunks.
+            count = hrt_params_trained(program, i, &first);
         dense->set_tensor[i] = program->owned ? -1 : dense->tensors;
         for (int64_t chunk = 0; !program->owned && chunk < set->layers * set->experts; chunk++)
             dense->tensor[dense->tensors++] = (struct hrt_train_dense_tensor){
-                .offset = set->offset + chunk * hrt_params_kept_chunk(program, set),
-                .count = set->chunk_elements};
+                .offset = set->offset + chunk * hrt_params_kept_chunk(program, set) + first,
+                .count = count};
     }
 }
 

@@ -316,6 +316,22 @@ static void sum_squares(struct hrt_state *state, double *sum, int64_t offset, in
                      : hk_sum_squares_f32((const float *)grads + offset, count);
 }
 
+// The sums of `count` chunks that lie side by side, from chunk `first` of a set on. Frozen parameters have no
+// gradient.
+static void sum_run(struct hrt_state *state, double *sum, int index, int64_t first, int64_t count) {
+    const struct hrt_set *set = &state->program->set[index];
+    int64_t begin;
+    const int64_t trained = hrt_params_trained(state->program, index, &begin);
+    const int64_t offset = set->offset + first * set->chunk_elements;
+    if (trained == set->chunk_elements) {
+        sum_squares(state, sum, offset, set->chunk_elements, count);
+        return;
+    }
+    if (trained == 0) hrt_device_clear(&state->device, sum, (size_t)count * sizeof *sum);
+    for (int64_t i = 0; trained && i < count; i++)
+        sum_squares(state, sum + i, offset + i * set->chunk_elements + begin, trained, 1);
+}
+
 // The chunks' sums of squares, [chunks] in global order; a rank fills in those that it holds.
 static void sum_chunks(struct hrt_state *state, double *sum) {
     const struct hrt_program *program = state->program;
@@ -329,10 +345,7 @@ static void sum_chunks(struct hrt_state *state, double *sum) {
                 held++;
                 continue;
             }
-            const int64_t first = chunk - held;
-            if (held > 0)
-                sum_squares(state, sum + first, set->offset + first * set->chunk_elements,
-                            set->chunk_elements, held);
+            if (held > 0) sum_run(state, sum + chunk - held, i, chunk - held, held);
             held = 0;
         }
         sum += chunks;

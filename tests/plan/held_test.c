@@ -34,19 +34,23 @@ static void draw(struct drawn *d) {
                   w2 = 1 + below(90);
     const int64_t gap = below(3), begin = first + 3 * other + gap;
     *d = (struct drawn){0};
-    d->param[0] = (struct hpl_held_param){0, first, 1, -1, below(2), below(2), false};
-    d->param[1] = (struct hpl_held_param){first, other, 3, -1, below(2), below(2), false};
-    d->param[2] = (struct hpl_held_param){0, w1, 2, 0, below(2), below(2), false};
-    d->param[3] = (struct hpl_held_param){w1, w2, 2, 0, below(2), below(2), false};
-    d->param[4] = (struct hpl_held_param){0, w1, 1, 1, below(2), below(2), false};
+    d->param[0] = (struct hpl_held_param){0, first, 1, -1, below(2), below(2), false, false};
+    d->param[1] = (struct hpl_held_param){first, other, 3, -1, below(2), below(2), false, false};
+    d->param[2] = (struct hpl_held_param){0, w1, 2, 0, below(2), below(2), false, false};
+    d->param[3] = (struct hpl_held_param){w1, w2, 2, 0, below(2), below(2), false, false};
+    d->param[4] = (struct hpl_held_param){0, w1, 1, 1, below(2), below(2), false, false};
     d->set[0] = (struct hpl_held_set){begin, w1 + w2 + gap, CHUNKS, d->owner};
     d->set[1] = (struct hpl_held_set){begin + CHUNKS * (w1 + w2 + gap), w1, 3, NULL};
+    // A frozen parameter may have a copy alone; in a set this is the last one.
+    d->param[0].copied_only = d->param[0].copied && !d->param[0].trained && below(2);
+    d->param[3].copied_only = d->param[3].copied && !d->param[3].trained && below(2);
     for (int i = 0; i < CHUNKS; i++) d->owner[i] = (int32_t)below(RANKS);
     d->held = (struct hpl_held){d->param, d->set, PARAMS, 2, ELEMENTS, 4, RANKS, false, false};
 }
 
 static bool has(const struct hpl_held_param *param, int buffer) {
-    return buffer == HPL_PARAMETERS || (buffer == HPL_COPIES ? param->copied : param->trained);
+    if (buffer == HPL_PARAMETERS) return !param->copied_only;
+    return buffer == HPL_COPIES ? param->copied : param->trained;
 }
 
 // Marks every element of a buffer that the rank holds: 1 for a part, 2 where it belongs to a parameter that is there.
@@ -61,11 +65,20 @@ static void mark(const struct drawn *d, int rank, int buffer, char *marks) {
         const struct hpl_held_set *set = &d->set[s];
         for (int64_t c = 0; c < set->chunks; c++) {
             char *chunk = marks + set->offset + c * set->chunk_elements;
-            bool any = false;
+            bool any = false, all = true;
+            int64_t most = set->chunk_elements;
             if (set->owner && set->owner[c] != rank) continue;
-            for (int i = 0; i < PARAMS; i++)
-                any = any || (d->param[i].set == s && has(&d->param[i], buffer));
-            if (any) memset(chunk, 1, (size_t)set->chunk_elements);
+            for (int i = 0; i < PARAMS; i++) {
+                if (d->param[i].set != s) continue;
+                any = any || has(&d->param[i], buffer);
+                all = all && has(&d->param[i], buffer);
+                if (!has(&d->param[i], buffer)) most -= d->param[i].elements;
+            }
+            // Gradients and states are parts of chunks, parameters the first part, copies are whole.
+            if (any && (all || buffer == HPL_COPIES))
+                memset(chunk, 1, (size_t)set->chunk_elements);
+            else if (any && buffer == HPL_PARAMETERS)
+                memset(chunk, 1, (size_t)most);
             for (int i = 0; any && i < PARAMS; i++) {
                 if (d->param[i].set == s && has(&d->param[i], buffer))
                     memset(chunk + d->param[i].offset, 2, (size_t)d->param[i].elements);

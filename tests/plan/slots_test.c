@@ -95,6 +95,10 @@ static void bytes_follow_from_slots(void **state) {
     } cut[] = {{0, 1}, {16383, 1}, {32768, 2}, {65536, 4}, {1 << 20, 4}, {(1 << 20) + 1, 5}};
     for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
         request.grad_bytes = cut[i].bytes;
+        request.param_bytes = cut[i].bytes / 2;
+        assert_int_equal(hpl_slots_of(&request).segments, cut[i].segments);
+        request.grad_bytes = cut[i].bytes / 100; // As adapters have it.
+        request.param_bytes = cut[i].bytes;
         assert_int_equal(hpl_slots_of(&request).segments, cut[i].segments);
     }
     request.grad_bytes = (int64_t)1 << 30;
