@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes stored/peft/mixtral.json: losses of twenty steps of AdamW on adapters of PEFT's, and the adapters behind them.
+"""Writes stored/peft/mixtral.json: losses and norms of gradients of twenty steps of AdamW on adapters of PEFT's, and the
+adapters behind them.
 Needs torch and peft; the test that reads the results needs neither.
 
     python3 tests/hf/adapters_generate.py
@@ -123,27 +124,28 @@ def train(dtype, tokens):
     targets = torch.tensor(tokens[1:])[None]
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-2, betas=(0.9, 0.95), eps=1e-8,
                                   weight_decay=0.1)
-    losses = []
+    losses, norms = [], []
     for _ in range(STEPS):
         loss = nn.functional.cross_entropy(model(ids).reshape(-1, V), targets.reshape(-1))
         optimizer.zero_grad()
         loss.backward()
+        norms.append(nn.utils.get_total_norm([p.grad for p in model.parameters() if p.requires_grad]).item())
         optimizer.step()
         losses.append(loss.item())
     state = peft.get_peft_model_state_dict(model)
     with torch.no_grad():
         logits = model(ids)
-    return losses, state, shapes, logits.reshape(-1).tolist()
+    return losses, norms, state, shapes, logits.reshape(-1).tolist()
 
 
 def main():
     torch.set_num_threads(1)
     draw = torch.Generator().manual_seed(7)
     tokens = torch.randint(0, V, (T + 1,), generator=draw).tolist()
-    losses, state, shapes, logits = train(torch.float64, tokens)
+    losses, norms, state, shapes, logits = train(torch.float64, tokens)
     single = train(torch.float32, tokens)
     case = {"peft": peft.__version__, "torch": torch.__version__, "rank": RANK, "alpha": ALPHA, "targets": TARGETS,
-            "salt": SALT, "tokens": tokens, "tensors": shapes, "losses": losses, "losses_fp32": single[0],
+            "salt": SALT, "tokens": tokens, "tensors": shapes, "losses": losses, "norms": norms, "losses_fp32": single[0],
             "logits": logits, "adapters": {name: [list(t.shape), t.reshape(-1).tolist()] for name, t in sorted(state.items())}}
     worst = max(abs(a - b) / a for a, b in zip(losses, single[0]))
     print(f"losses {losses[0]:.6f} to {losses[-1]:.6f}; fp32 is {worst:.2g} away")
