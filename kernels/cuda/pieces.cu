@@ -31,7 +31,7 @@ HKC_DEVICE void run_piece(T *to, const F *from, int64_t vectors) {
     const int64_t first = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     for (int64_t v = first; v < vectors; v += (int64_t)gridDim.x * THREADS) {
         const hkc_vector<F, W> read = ((const hkc_vector<F, W> *)from)[v];
-        hkc_vector<T, W> out;
+        hkc_vector<T, W> out = {};
         if (READS) out = ((const hkc_vector<T, W> *)to)[v];
         for (int i = 0; i < W; i++) put(out.at[i], read.at[i]);
         ((hkc_vector<T, W> *)to)[v] = out;
