@@ -135,6 +135,8 @@ static bool is_by_position(struct finder *f, MlirOperation module, MlirOperation
     case HEC_OP_ahead: // Shifts targets, which logits do not depend on.
     case HEC_OP_cross_entropy:
     case HEC_OP_distill:
+    case HEC_OP_dpo:
+    case HEC_OP_policy:
     case HEC_OP_FUNC:
     case HEC_OP_FOR:
     case HEC_OP_SCF_YIELD:

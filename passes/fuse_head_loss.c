@@ -11,7 +11,8 @@
 //          so makes the gradient of the whole.
 // Leaves   no logits of all tokens. Slots that held them hold those of a block. %x is observed, too: the runtime
 //          computes from it the logits that it wants to see.
-// Reports  "not yet" for a loss whose logits are not exactly `x @ param`, or have another reader.
+// Reports  "not yet" for a loss whose logits are not exactly `x @ param`, or have another reader, and for a policy's
+//          losses.
 #include <stdio.h>
 
 #include "ir/accessors.h"
@@ -145,6 +146,8 @@ static enum hec_pass_result run(MlirOperation module, const struct hec_pass_opti
     HEC_EACH (op, hec_ops_below(module)) {
         // Erased operations stand before their loss.
         struct head head;
+        if (hec_op_is(op, HEC_OP_dpo) || hec_op_is(op, HEC_OP_policy))
+            sound = hec_ir_error(op, "not yet: parallel.logits = %" PRId64 " with this loss", most);
         if (!hec_op_is(op, HEC_OP_cross_entropy)) continue;
         if (find(op, &head)) {
             fuse(&head, most);

@@ -97,18 +97,18 @@ MlirOperation hec_set_of_loads(struct hec_emitter *e, MlirOperation slot) {
     return loads ? hec_find_symbol(e->module, hec_any_set(slot)) : (MlirOperation){0};
 }
 
-static bool has_any(struct hec_emitter *e, enum hec_op one, enum hec_op other) {
+static bool has(struct hec_emitter *e, enum hec_op computed) {
     HEC_EACH (op, hec_ops_below(e->module))
-        if (hec_op_computes(op) == one || hec_op_computes(op) == other) return true;
+        if (hec_op_computes(op) == computed) return true;
     return false;
 }
 
 bool hec_has_noise(struct hec_emitter *e) {
-    return has_any(e, HEC_OP_noise, HEC_OP_dropout);
+    return has(e, HEC_OP_noise) || has(e, HEC_OP_dropout);
 }
 
 bool hec_has_teacher(struct hec_emitter *e) {
-    return has_any(e, HEC_OP_distill, HEC_OP_distill_grad);
+    return has(e, HEC_OP_distill) || has(e, HEC_OP_dpo) || has(e, HEC_OP_policy);
 }
 
 MlirOperation hec_step_loads_of(struct hec_emitter *e, MlirOperation set) {

@@ -45,6 +45,34 @@ static MlirValue build_cross_entropy(struct hec_scope *scope, struct hec_span at
     return hec_build_one(scope, HEC_OP_cross_entropy, 3, in, 0, NULL);
 }
 
+// A setting of the objective, as an attribute of its name.
+static MlirNamedAttribute of_objective(struct hec_scope *scope, const char *name,
+                                       enum hec_key key) {
+    const char *text = hec_program_text(scope->build->program, key);
+    return hec_attr_float(scope->build->context, name, strtod(text, NULL));
+}
+
+// The model's own loss, by its objective: of targets, of pairs of sequences, or of a rollout's advantages.
+static MlirValue build_own(struct hec_scope *scope, struct hec_span at, MlirValue logits,
+                           MlirValue scale) {
+    const char *objective = hec_program_text(scope->build->program, HEC_KEY_train_objective);
+    const bool dpo = strcmp(objective, "dpo") == 0;
+    const MlirStringRef slot = HEC_STR("logits");
+    if (!dpo && strcmp(objective, "policy") != 0)
+        return build_cross_entropy(scope, at, "cross_entropy", slot, logits, scope->build->targets,
+                                   scale);
+    const MlirNamedAttribute symbol = hec_attr_symbol(scope->build->context, "slot", slot);
+    const MlirNamedAttribute beta = of_objective(scope, "beta", HEC_KEY_train_objective_beta);
+    const MlirNamedAttribute ratio[] = {of_objective(scope, "clip", HEC_KEY_train_objective_clip),
+                                        of_objective(scope, "kl", HEC_KEY_train_objective_kl)};
+    hec_build_at(scope, at, NULL);
+    hec_build_op(&scope->b, HEC_OP_stash, 1, &logits, 0, NULL, 1, &symbol);
+    hec_build_at(scope, at, objective);
+    const MlirValue in[] = {logits, scope->build->targets, scale};
+    return dpo ? hec_build_one(scope, HEC_OP_dpo, 3, in, 1, &beta)
+               : hec_build_one(scope, HEC_OP_policy, 3, in, 2, ratio);
+}
+
 // `factor` times a number; `factor` 1: the number itself.
 static MlirValue build_times(struct hec_scope *scope, double factor, MlirValue number) {
     const MlirValue in[] = {number, hec_build_fill(&scope->b, mlirValueGetType(number), factor)};
@@ -105,8 +133,7 @@ static void build_losses(struct hec_scope *scope, MlirValue scale, MlirValue aux
     const struct hec_span at = program->model->result->at;
     const MlirValue logits = hec_build_value_of(scope, program->model->result);
     MlirValue result[HEC_LOSSES + HEC_LOSSES_MAX];
-    result[1] = build_cross_entropy(scope, at, "cross_entropy", HEC_STR("logits"), logits,
-                                    build->targets, scale);
+    result[1] = build_own(scope, at, logits, scale);
     if (build->failed) return;
     build_joint_loss(scope);
     const MlirValue auxiliary = scope->sums.of[HEC_SUM_AUXILIARY];

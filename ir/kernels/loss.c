@@ -53,6 +53,21 @@ void hec_choose_distill_grad(MlirOperation op, struct hec_choice *choice) {
     choose(op, hec_teacher_loss_logits(op), "rows", "columns", choice);
 }
 
+void hec_choose_dpo(MlirOperation op, struct hec_choice *choice) {
+    const MlirValue logits = hec_token_loss_logits(op);
+    const struct hec_tensor t = hec_tensor_at(logits);
+    choose(op, logits, "rows", "columns", choice);
+    hec_choice_size(choice, "positions", &t, t.rank - 2, t.rank - 1);
+}
+
+void hec_choose_policy_loss(MlirOperation op, struct hec_choice *choice) {
+    choose(op, hec_token_loss_logits(op), "rows", "columns", choice);
+}
+
+void hec_choose_policy_grad(MlirOperation op, struct hec_choice *choice) {
+    choose(op, hec_token_loss_logits(op), "rows", "columns", choice);
+}
+
 void hec_choose_head_loss(MlirOperation op, struct hec_choice *choice) {
     const struct hec_head head = hec_head_of(op);
     const struct hec_tensor block = hec_tensor_at(hec_head_loss_block(op));

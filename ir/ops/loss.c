@@ -129,3 +129,69 @@ const struct hec_traits hec_traits_distill = {
 
 const struct hec_traits hec_traits_distill_grad = {
     .pure = true, .in_place = 1u << 1, .infer = infer_distill_grad, .cost = cost_grad};
+
+// ---- losses of a policy
+
+static bool infer_policy_loss(MlirOperation op, MlirType *result) {
+    struct hec_tensor lse;
+    if (!check(op, &lse)) return false;
+    const struct hec_tensor loss = hec_scalar(lse.element);
+    result[0] = hec_tensor_type(&loss);
+    result[1] = result[2] = hec_tensor_type(&lse);
+    return true;
+}
+
+static bool infer_dpo(MlirOperation op, MlirType *result) {
+    if (!infer_policy_loss(op, result)) return false;
+    const struct hec_tensor lse = hec_tensor_of(result[1]);
+    const double beta = hec_get_float(op, "beta");
+    if (lse.rank != 2)
+        return hec_ir_error(op, "logits have %d dimensions, expected sequences, positions, words",
+                            lse.rank + 1);
+    return (isfinite(beta) && beta > 0) ||
+           hec_ir_error(op, "beta is %g, expected a positive number", beta);
+}
+
+static bool infer_policy(MlirOperation op, MlirType *result) {
+    const double clip = hec_get_float(op, "clip"), kl = hec_get_float(op, "kl");
+    if (!(clip >= 0 && kl >= 0 && isfinite(clip) && isfinite(kl)))
+        return hec_ir_error(op, "clip is %g and kl %g, expected numbers of at least 0", clip, kl);
+    return infer_policy_loss(op, result);
+}
+
+static bool infer_policy_grad(MlirOperation op, MlirType *result) {
+    struct hec_tensor lse;
+    if (!check(op, &lse)) return false;
+    const struct hec_tensor loss = hec_scalar(lse.element);
+    if (!hec_expect(op, "dloss", hec_policy_grad_dloss(op), &loss) ||
+        !hec_expect(op, "slopes", hec_policy_grad_slopes(op), &lse) ||
+        !hec_expect(op, "lse", hec_policy_grad_lse(op), &lse))
+        return false;
+    result[0] = mlirValueGetType(hec_policy_grad_logits(op));
+    return true;
+}
+
+static void gradient_of_policy(struct hec_gradient *g, MlirOperation op) {
+    const MlirValue logits = hec_policy_loss_logits(op);
+    if (!g->wants(g, logits)) return;
+    const MlirValue in[] = {
+        g->of(g, hec_policy_loss_loss(op), true),  g->primal(g, logits),
+        g->primal(g, hec_policy_loss_slopes(op)),  g->primal(g, hec_policy_loss_lse(op)),
+        g->primal(g, hec_policy_loss_targets(op)), g->primal(g, hec_policy_loss_scale(op))};
+    hec_rule_add(g, logits, hec_rule_build(g, HEC_OP_policy_grad, 6, in));
+}
+
+static struct hec_cost cost_of_policy(MlirOperation op) {
+    const MlirType logits = mlirValueGetType(hec_policy_loss_logits(op));
+    return (struct hec_cost){.flops = 3 * (double)hec_type_elements(logits),
+                             .bytes = hec_io_bytes(op)};
+}
+
+const struct hec_traits hec_traits_dpo = {
+    .pure = true, .infer = infer_dpo, .gradient = gradient_of_policy, .cost = cost_of_policy};
+
+const struct hec_traits hec_traits_policy = {
+    .pure = true, .infer = infer_policy, .gradient = gradient_of_policy, .cost = cost_of_policy};
+
+const struct hec_traits hec_traits_policy_grad = {
+    .pure = true, .in_place = 1u << 1, .infer = infer_policy_grad, .cost = cost_grad};

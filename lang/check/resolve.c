@@ -109,9 +109,10 @@ static void no_microbatch(struct hec_checker *checker, const struct hec_setting_
     const struct hec_setting *group = &values->value[HEC_KEY_train_group];
     const char *why = "";
     if (choice.unit > 1)
-        why = hec_arena_format(checker->arena,
-                               " and is a multiple of %lld, as `train.group = %s` needs",
-                               (long long)choice.unit, group->value);
+        why = hec_arena_format(
+            checker->arena,
+            " and is a multiple of %lld, as `train.group = %s` and `train.objective = %s` need",
+            (long long)choice.unit, group->value, values->value[HEC_KEY_train_objective].value);
     hec_error(checker, microbatch->at,
               "no microbatch of %s divides the %lld sequences of a device%s", microbatch->value,
               (long long)choice.sequences, why);
@@ -134,10 +135,19 @@ static void resolve_tokens(struct hec_checker *checker, struct hec_setting_value
     }
     const bool whole = !strcmp(values->value[HEC_KEY_train_group].value, "iteration");
     const int64_t group = whole ? 1 : count_of(values, HEC_KEY_train_group);
-    const struct choice choice = {
+    struct choice choice = {
         .sequences = free_tokens ? 0 : tokens / (positions * devices),
         .unit = group / greatest_divisor(group, devices),
     };
+    const bool pairs = !strcmp(values->value[HEC_KEY_train_objective].value, "dpo");
+    if (pairs && !free_microbatch && microbatch % 2) {
+        hec_error(
+            checker, values->value[HEC_KEY_parallel_microbatch].at,
+            "`train.objective = dpo` compares two sequences of a device: no microbatch of %lld",
+            (long long)microbatch);
+        return;
+    }
+    if (pairs && choice.unit % 2) choice.unit *= 2;
     if (free_microbatch) microbatch = largest_fitting(checker, values, choice);
     if (microbatch < 0) return;
     if (microbatch == 0) {

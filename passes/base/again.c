@@ -79,6 +79,8 @@ static bool may_compute_again(const struct recompute *r, MlirOperation op) {
     case HEC_OP_z_loss:
     case HEC_OP_cross_entropy:
     case HEC_OP_distill:
+    case HEC_OP_dpo:
+    case HEC_OP_policy:
     case HEC_OP_linear_cross_entropy:
         return false;
     default:

@@ -19,14 +19,31 @@
 #include "runtime/train/create.h"
 #include "runtime/train/ranks.h"
 
+// Teacher entries that the objective needs of each target.
+static int64_t said_of(const struct hrt_config *config) {
+    if (config->train_objective == HRT_OBJECTIVE_dpo) return 1;
+    if (config->train_objective != HRT_OBJECTIVE_policy) return 0;
+    return config->train_objective_kl > 0 ? 3 : 2;
+}
+
 // Losses against a teacher need one to be trained; an evaluation may go without.
 static bool check_teacher(const struct hrt_run *run, struct hrt_error *error) {
     const struct hrt_arguments *arguments = run->arguments;
     const struct hrt_program *program = run->program;
     const bool given = arguments->config.data_teacher.count > 0;
+    const bool policy = said_of(&arguments->config) > 0;
     if (given && !program->teacher_offset)
         return hrt_fail_usage(error, "%s has no loss `distill`, which a teacher is for",
                               program->name);
+    if (policy && !given && !arguments->write_teacher && !arguments->check_grad)
+        return hrt_fail_usage(
+            error,
+            arguments->config.train_objective == HRT_OBJECTIVE_dpo
+                ? "train.objective = dpo is against a reference: eval --load BASE --val FILE "
+                  "--write-teacher FILE.reference writes it for each file; then give "
+                  "--teacher FILE.reference"
+                : "train.objective = policy learns from rollouts: give their entries by "
+                  "--teacher FILE (docs/preferences.md has the format)");
     if (given || arguments->command != HRT_TRAIN || arguments->check_grad) return true;
     for (int i = 0; i < program->losses; i++) {
         if (program->loss[i].teacher)
@@ -67,6 +84,8 @@ bool hrt_cli_run_open_data(const struct hrt_run *run, struct hrt_data *data,
         .order = (enum hrt_data_order)config->data_order,
         .positions = run->program->positions,
         .vocabulary = run->program->vocabulary,
+        .pairs = config->train_objective == HRT_OBJECTIVE_dpo,
+        .said = said_of(config),
         .mask_rate =
             config->train_objective == HRT_OBJECTIVE_masked ? config->train_objective_rate : 0,
     };

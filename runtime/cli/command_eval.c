@@ -32,7 +32,7 @@ static bool form_teacher(const struct hrt_run *run, const struct hrt_data *data,
                                          : "--write-teacher is of one whole file: give it as --val "
                                            "FILE, without --sequences");
     const struct hrt_data_file *file = &data->file[data->validation.part[0].file];
-    hrt_train_entries_form(said, run->program, a->entries);
+    hrt_train_entries_form(said, run->program, a->entries, data->said > 0);
     said->tokens = file->tokens;
     return hrt_data_file_checksum(file, &said->checksum, error);
 }
@@ -43,8 +43,10 @@ static bool run_through(const struct hrt_run *run, struct hrt_data *data, struct
     const struct hrt_arguments *a = run->arguments;
     const int64_t sequences = a->sequences;
     int64_t windows[HRT_SOURCES_MAX];
-    struct hrt_outputs outputs = {
-        .logits.path = a->logits, .losses.path = a->losses, .teacher.path = a->write_teacher};
+    struct hrt_outputs outputs = {.logits.path = a->logits,
+                                  .losses.path = a->losses,
+                                  .teacher.path = a->write_teacher,
+                                  .of_targets = data->said > 0};
     if (!hrt_train_ranks_agree(run->comm, form_teacher(run, data, &outputs.said, error), error))
         return false;
     if (!a->logits && !a->losses && !a->write_teacher)

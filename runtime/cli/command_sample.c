@@ -38,7 +38,7 @@ bool hrt_cli_run_open_sampler(const struct hrt_run *run, struct hrt_sampler *sam
     else if (strcmp(tokenizer, "none") == 0)
         tokenizer = NULL;
     *sampler = (struct hrt_sampler){0};
-    if (arguments->config.train_objective != HRT_OBJECTIVE_next_token)
+    if (arguments->config.train_objective == HRT_OBJECTIVE_masked)
         return hrt_fail_usage(error,
                               "this model learns to fill in masked tokens (train.objective); "
                               "it cannot continue a text");
@@ -53,8 +53,22 @@ static void name_line(struct hrt_error *error, const char *path, int64_t number)
              bare.text);
 }
 
-// Each line of the file is a prompt, an empty line between two samples. The first has the draws of --prompt, the others
-// have their own, so that equal lines have different samples.
+// --samples of a prompt, an empty line between two. Sample number n of a run has draws of its own, those before it had
+// others: so equal prompts have different samples.
+static bool sample_prompt(const struct hrt_run *run, struct hrt_sampler *sampler,
+                          struct hrt_state *state, const char *prompt, int64_t before,
+                          struct hrt_error *error) {
+    const struct hrt_arguments *arguments = run->arguments;
+    bool done = true;
+    for (int64_t i = 0; done && i < arguments->samples; i++) {
+        sampler->rule.sample = (uint64_t)(before + i);
+        if (before + i > 0) putchar('\n');
+        done = hrt_sample(sampler, state, prompt, arguments->tokens, stdout, error);
+    }
+    return done;
+}
+
+// Each line of the file is a prompt.
 static bool sample_lines(const struct hrt_run *run, struct hrt_sampler *sampler,
                          struct hrt_state *state, FILE *file, struct hrt_error *error) {
     char *line = NULL;
@@ -66,10 +80,8 @@ static bool sample_lines(const struct hrt_run *run, struct hrt_sampler *sampler,
         if (length > 0 && line[length - 1] == '\n') line[--length] = '\0';
         if (length > 0 && line[length - 1] == '\r') line[--length] = '\0';
         if (length == 0) continue;
-        sampler->rule.sample = (uint64_t)prompts;
-        if (prompts++ > 0) putchar('\n');
         done = (strlen(line) == (size_t)length || hrt_fail_usage(error, "the prompt has a NUL")) &&
-               hrt_sample(sampler, state, line, run->arguments->tokens, stdout, error);
+               sample_prompt(run, sampler, state, line, prompts++ * run->arguments->samples, error);
         if (!done) name_line(error, run->arguments->prompts, number);
     }
     if (done && ferror(file))
@@ -84,8 +96,7 @@ static bool sample(const struct hrt_run *run, struct hrt_sampler *sampler, struc
                    struct hrt_error *error) {
     const struct hrt_arguments *arguments = run->arguments;
     const char *why;
-    if (!arguments->prompts)
-        return hrt_sample(sampler, state, arguments->prompt, arguments->tokens, stdout, error);
+    if (!arguments->prompts) return sample_prompt(run, sampler, state, arguments->prompt, 0, error);
     FILE *file = hf_input(arguments->prompts, false, &why);
     if (!file) return hrt_fail(error, "cannot open '%s': %s", arguments->prompts, why);
     const bool done = sample_lines(run, sampler, state, file, error);

@@ -157,6 +157,13 @@ static bool open_inputs(struct job *job, struct hrt_error *error) {
     if (run->arguments->sample && !hrt_cli_run_open_sampler(run, &job->sampler, error))
         return false;
     if (save && leads(run) && !hrt_store_check_writable(save, error)) return false;
+    if ((run->arguments->save_best || job->config->train_patience) &&
+        (!job->config->train_eval_every || !job->config->train_eval_steps))
+        return hrt_fail_usage(error, "%s asks for evaluations: set train.eval_every",
+                              run->arguments->save_best ? "--save-best" : "train.patience");
+    if (run->arguments->save_best && leads(run) &&
+        !hrt_store_check_writable(run->arguments->save_best, error))
+        return false;
     if (!hrt_cli_run_open_data(run, &job->data, error)) return false;
     if (job->data.train.starts == 0)
         return hrt_fail_usage(error, "no training data: give --data FILE");
@@ -282,6 +289,31 @@ static void log_step(struct job *job, const struct hrt_step_report *step) {
     hrt_log_metrics_step(&job->metrics, step, peak, job->run->program->name);
 }
 
+// Writes parameters. All ranks.
+static bool write_params(struct job *job, const char *path, struct hrt_error *error) {
+    struct hrt_comm *comm = job->run->comm;
+    const struct hrt_buffer params = hrt_params_state_buffer(&job->state, HRT_PARAMETERS);
+    return hrt_train_ranks_agree(comm, hrt_store_gather(&params, comm, path, error), error);
+}
+
+// All ranks know the loss, so they agree on which evaluation is the best.
+static bool note_evaluation(struct job *job, const struct hrt_step_report *step,
+                            struct hrt_error *error) {
+    const char *path = job->run->arguments->save_best;
+    const bool better = hrt_train_note_evaluation(&job->trainer, step->step, step->validation.loss);
+    if (!better || !path) return true;
+    hrt_net_comm_be_patient(job->run->comm, true);
+    const bool saved = write_params(job, path, error);
+    hrt_net_comm_be_patient(job->run->comm, false);
+    return saved;
+}
+
+// Whether train.patience is at its end.
+static bool is_exhausted(const struct job *job) {
+    const int64_t patience = job->config->train_patience;
+    return patience > 0 && job->trainer.best.worse >= patience;
+}
+
 // Takes the report of a step and tells it.
 static bool tell(struct job *job, struct hrt_error *error) {
     struct hrt_step_report step;
@@ -299,7 +331,7 @@ static bool tell(struct job *job, struct hrt_error *error) {
     show(job, &step);
     look_at_routers(job, &step.routers);
     log_step(job, &step);
-    return true;
+    return !step.evaluated || note_evaluation(job, &step, error);
 }
 
 // The reports of all steps but the last `left`.
@@ -359,6 +391,18 @@ static bool checkpoint_end(struct job *job, struct hrt_error *error) {
     return true;
 }
 
+// The best evaluation, where the run asks for it.
+static void print_best(const struct job *job) {
+    const struct hrt_best *best = &job->trainer.best;
+    const char *path = job->run->arguments->save_best;
+    if (is_exhausted(job))
+        printf("ended early: %" PRId64 " evaluations without a lower loss (train.patience)\n",
+               best->worse);
+    if (best->step && (path || job->config->train_patience))
+        printf("best: step %" PRId64 ", validation loss %.4f%s%s\n", best->step, best->loss,
+               path ? ", in " : "", path ? path : "");
+}
+
 static void print_summary(const struct job *job) {
     char tokens[32], rate[32];
     const int64_t steps = job->last.step - job->saves.from.step;
@@ -374,6 +418,7 @@ static void print_summary(const struct job *job) {
            stop_signal ? "stopped" : "done", steps, tokens, job->seconds, rate, job->first.loss,
            job->last.loss);
     if (job->skipped) printf("%" PRId64 " steps were skipped\n", job->skipped);
+    print_best(job);
 }
 
 // Whether the run was asked to stop, and whether to save. Ranks do so together, whichever of them was signalled, and
@@ -444,7 +489,8 @@ static bool train(struct job *job, struct hrt_error *error) {
     hrt_net_comm_be_patient(trainer->comm, false);
     const double start = hrt_base_now();
     bool done = true;
-    for (int64_t i = job->last.step; done && i < job->config->train_steps && !is_stopped(job); i++)
+    for (int64_t i = job->last.step;
+         done && i < job->config->train_steps && !is_exhausted(job) && !is_stopped(job); i++)
         done = take_and_save(job, i, error);
     struct hrt_error second; // Remaining reports are printed, even if the run failed.
     done = tell_all_but(job, 0, done ? error : &second) && done;
@@ -459,9 +505,7 @@ static bool save(struct job *job, struct hrt_error *error) {
     const struct hrt_run *run = job->run;
     const char *path = run->arguments->save;
     if (!path || job->last.step == 0) return true; // Nothing is better than what is there.
-    const struct hrt_buffer params = hrt_params_state_buffer(&job->state, HRT_PARAMETERS);
-    const bool saved = hrt_store_gather(&params, run->comm, path, error);
-    if (!hrt_train_ranks_agree(run->comm, saved, error)) return false;
+    if (!write_params(job, path, error)) return false;
     printf("saved: %s\n", path);
     return true;
 }

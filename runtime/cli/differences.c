@@ -135,6 +135,36 @@ void hrt_cli_differ_parts(json_t *list, const json_t *there, const json_t *here)
     }
 }
 
+// ---- which of them are allowed
+
+// The key of a difference, in what it begins with.
+static const char *key_of(const char *difference, size_t *length) {
+    static const char *const begin[][2] = {
+        {"training file", "data.train"}, {"teacher's file", "data.teacher"}, {"--route ", "route"}};
+    for (size_t i = 0; i < sizeof begin / sizeof *begin; i++) {
+        if (strncmp(difference, begin[i][0], strlen(begin[i][0])) != 0) continue;
+        *length = strlen(begin[i][1]);
+        return begin[i][1];
+    }
+    *length = strcspn(difference, " ");
+    if (strncmp(difference + *length, " was ", 5) == 0 && memchr(difference, '.', *length))
+        return difference;
+    *length = strlen("model");
+    return "model";
+}
+
+bool hrt_cli_differ_allows(const char *keys, const char *difference) {
+    size_t length, own;
+    const char *key = key_of(difference, &length);
+    for (const char *at = keys; *at; at += own, at += *at == ',') {
+        own = strcspn(at, ",");
+        if (own > 0 && own <= length && memcmp(at, key, own) == 0 &&
+            (own == length || key[own] == '.'))
+            return true;
+    }
+    return false;
+}
+
 // ---- all of them
 
 void hrt_cli_differences_text(const json_t *list, char *text, size_t room) {

@@ -23,6 +23,10 @@ void hrt_cli_differ_parts(struct json_t *list, const struct json_t *there,
 void hrt_cli_differ_files(struct json_t *list, const char *kind, const struct json_t *there,
                           const struct json_t *here);
 
+// Whether one of `keys`, separated by commas, allows the difference: it is its setting, or one above it
+// (train.optimizer); `data.train`, `data.teacher` of files, `route` of --route, `model` of all else.
+bool hrt_cli_differ_allows(const char *keys, const char *difference);
+
 // The first ones in `room` bytes, and how many more there are.
 void hrt_cli_differences_text(const struct json_t *list, char *text, size_t room);
 

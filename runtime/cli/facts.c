@@ -136,6 +136,11 @@ json_t *hrt_cli_facts(const struct hrt_trainer *trainer, const char *route, int6
                   program->version, "settings", settings_of(trainer), "model", model_of(program),
                   "data", data_of(trainer->data, trainer->data->train.parts), "teacher",
                   teachers_of(trainer->data), "route", route_of(route), "files");
+    const struct hrt_best *best = &trainer->best;
+    if (best->step)
+        json_object_set_new(facts, "best",
+                            json_pack("{s:I s:f s:I}", "step", (json_int_t)best->step, "loss",
+                                      best->loss, "worse", (json_int_t)best->worse));
     const struct hrt_fssdp *fssdp = trainer->state ? trainer->state->fssdp : NULL;
     json_t *history = fssdp ? hrt_experts_fssdp_history(fssdp) : json_null();
     if (facts && history && json_object_set_new(facts, "experts", history) == 0) return facts;
@@ -174,6 +179,17 @@ json_t *hrt_cli_facts_differ(const json_t *facts, const struct hrt_trainer *trai
     return NULL;
 }
 
+// The best evaluation of the run so far; none where the facts make no sense.
+static struct hrt_best best_of(const json_t *facts, int64_t step) {
+    const json_t *best = json_object_get(facts, "best");
+    const struct hrt_best found = {.step = json_integer_value(json_object_get(best, "step")),
+                                   .loss = json_number_value(json_object_get(best, "loss")),
+                                   .worse = json_integer_value(json_object_get(best, "worse"))};
+    const bool sound = found.step >= 1 && found.step <= step && found.worse >= 0 &&
+                       found.worse <= step && json_is_number(json_object_get(best, "loss"));
+    return sound ? found : (struct hrt_best){0};
+}
+
 bool hrt_cli_facts_go_on(const json_t *facts, struct hrt_trainer *trainer,
                          struct hrt_error *error) {
     const json_t *number = json_object_get(facts, "sequences");
@@ -185,6 +201,7 @@ bool hrt_cli_facts_go_on(const json_t *facts, struct hrt_trainer *trainer,
                         HRT_FACTS_FILE);
     hrt_train_trainer_go_on(trainer, step, sequences,
                             skipped >= 0 && skipped <= step ? skipped : 0);
+    trainer->best = best_of(facts, step);
     return true;
 }
 

@@ -2,6 +2,7 @@
 //
 //   step, sequences   steps taken, and sequences drawn: the next one has this number
 //   skipped           how many of the last steps were skipped
+//   best              step and loss of the best evaluation, and how many came since; where there was one
 //   program, version  its name, and hecatec's
 //   settings          that the learned parameters depend on, by key
 //   model             the meaning of the program, by part (struct hrt_program)

@@ -59,8 +59,8 @@ static const struct option_row {
      "write checkpoints into this folder, at the end and when the settings say"},
     {"--resume", "[=DIR]", HRT_TRAIN, NULL, HRT_TEXT, AT(resume),
      "go on from the newest sound checkpoint there (default: of --checkpoint)"},
-    {"--resume-changed", NULL, HRT_TRAIN, NULL, HRT_FLAG, AT(resume_changed),
-     "even with other settings or data than those that it was saved with"},
+    {"--resume-changed", "[=KEYS]", HRT_TRAIN, NULL, HRT_TEXT, AT(resume_changed),
+     "even with other settings or data, or those of KEYS: train.seed,data.train"},
     {"--load", "FILE", LOADS, NULL, HRT_TEXT, AT(load),
      "parameters: safetensors, or the folder of a checkpoint or of Hugging Face's"},
     {"--adapter", "DIR", LOADS, NULL, HRT_TEXT, AT(adapter),
@@ -76,6 +76,8 @@ static const struct option_row {
      "of tensors in one file, at most (default 5G)"},
     {"--save", "FILE", HRT_TRAIN | HRT_LINKS, NULL, HRT_TEXT, AT(save),
      "write the parameters when training ends; or the rates of links"},
+    {"--save-best", "FILE", HRT_TRAIN, NULL, HRT_TEXT, AT(save_best),
+     "write the parameters after each evaluation with a lower loss than all before"},
     {"--sample", "N", HRT_TRAIN, NULL, HRT_INTEGER(1, 1e12), AT(sample),
      "then print a sample of N tokens"},
     {"--check-grad", "N", HRT_TRAIN, NULL, HRT_INTEGER(1, 1e12), AT(check_grad),
@@ -108,6 +110,8 @@ static const struct option_row {
      "text; ids without a tokenizer (default: the beginning of a text)"},
     {"--prompts", "FILE", HRT_SAMPLE, NULL, HRT_TEXT, AT(prompts),
      "a sample for each line of this file, drawn as for --prompt"},
+    {"--samples", "N", HRT_SAMPLE, NULL, HRT_INTEGER(1, 1e9), AT(samples),
+     "of each prompt (default 1), an empty line between two"},
     {"--tokenizer", "FILE", DRAWS, NULL, HRT_TEXT, AT(tokenizer),
      "a tokenizer.json, or none (default: that in the folder of --load)"},
     {"--stop", "TEXT", DRAWS, NULL, HRT_TEXT, AT(stop),
@@ -232,8 +236,12 @@ static bool apply_option(struct hrt_arguments *arguments, int argc, char **argv,
 
 bool hrt_cli_options_parse(struct hrt_arguments *arguments, int argc, char **argv,
                            const struct hrt_program *program, struct hrt_error *error) {
-    *arguments = (struct hrt_arguments){
-        .entries = 64, .tokens = 200, .temperature = 0.8, .topp = 1, .shard_bytes = 5000000000};
+    *arguments = (struct hrt_arguments){.entries = 64,
+                                        .samples = 1,
+                                        .tokens = 200,
+                                        .temperature = 0.8,
+                                        .topp = 1,
+                                        .shard_bytes = 5000000000};
     if (!hrt_config_init(&arguments->config, program, error)) return false;
     if (argc < 2)
         return hrt_fail_usage(

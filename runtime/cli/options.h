@@ -22,17 +22,18 @@ enum hrt_command {
 
 struct hrt_arguments {
     enum hrt_command command; // 0: none given (only --help or --version).
-    bool help, version, params, profile, strict, resume_changed, json, merge;
+    bool help, version, params, profile, strict, json, merge;
     struct hrt_config config;
     int64_t metrics; // A port; 0: not given.
     int64_t shard_bytes;
     int64_t threads; // 0: OMP_NUM_THREADS or all cores.
-    int64_t check_grad, sample, sequences, entries, tokens, topk;
+    int64_t check_grad, sample, samples, sequences, entries, tokens, topk;
     double temperature, topp, minp;
-    const char *adapter, *like, *logits, *losses, *prompt, *save, *to, *load, *route, *record_ids,
-        *record_loads, *trace, *tensorboard, *pretend, *prompts, *tokenizer, *stop,
-        *write_teacher; // NULL: not given.
-    const char *resume; // A folder; empty: checkpoint.dir; NULL: not given.
+    const char *adapter, *like, *logits, *losses, *prompt, *save, *save_best, *to, *load, *route,
+        *record_ids, *record_loads, *trace, *tensorboard, *pretend, *prompts, *tokenizer, *stop,
+        *write_teacher;         // NULL: not given.
+    const char *resume;         // A folder; empty: checkpoint.dir; NULL: not given.
+    const char *resume_changed; // Keys, by commas; empty: all; NULL: not given.
 };
 
 // Parses argv. False: a usage error.

@@ -73,6 +73,7 @@ static bool add_traces(struct listing *list, const char *path, int64_t ranks) {
 
 static bool add_outputs(struct listing *list, const struct hrt_arguments *a, int64_t ranks) {
     return add(list, HF_REPLACED, "--save", a->save) &&
+           add(list, HF_REPLACED, "--save-best", a->save_best) &&
            add(list, HF_REPLACED, "--logits", a->logits) &&
            add(list, HF_REPLACED, "--losses", a->losses) &&
            add(list, HF_REPLACED, "--write-teacher", a->write_teacher) &&

@@ -99,12 +99,43 @@ void hrt_cli_saves_share(const struct hrt_saves *saves, struct hrt_state *state)
     if (saves->recalls) hrt_experts_fssdp_share_counts(state->fssdp);
 }
 
-static bool check_arguments(const struct hrt_arguments *arguments, struct hrt_error *error) {
+// Whether `key`, of so many characters, is `of` or stands above it: train.optimizer of train.optimizer.lr.
+static bool is_above(const char *key, size_t length, const char *of) {
+    return strncmp(of, key, length) == 0 && (of[length] == '.' || !of[length]);
+}
+
+// Whether it is one of hrt_cli_differ_allows.
+static bool is_key(const struct hrt_program *program, const char *key, size_t length) {
+    bool known = is_above(key, length, "route") || is_above(key, length, "model");
+    for (const struct hrt_setting_row *row = hrt_config_rows; row->key; row++)
+        known |= is_above(key, length, row->key);
+    for (int i = 0; i < program->settings; i++)
+        known |= is_above(key, length, program->setting[i].key);
+    return known;
+}
+
+static bool check_keys(const struct hrt_run *run, struct hrt_error *error) {
+    const char *keys = run->arguments->resume_changed;
+    size_t length;
+    for (const char *at = keys; *at; at += length, at += *at == ',') {
+        length = strcspn(at, ",");
+        if (!is_key(run->program, at, length))
+            return hrt_fail_usage(error,
+                                  "--resume-changed=%s: '%.*s' is no setting that `info` lists, "
+                                  "nor route or model",
+                                  keys, (int)length, at);
+    }
+    return true;
+}
+
+static bool check_arguments(const struct hrt_run *run, struct hrt_error *error) {
+    const struct hrt_arguments *arguments = run->arguments;
     if (arguments->resume && !folder_to_resume(arguments))
         return hrt_fail_usage(error, "--resume needs a folder: --checkpoint DIR, or --resume=DIR");
-    if (arguments->resume_changed && !arguments->resume)
+    if (!arguments->resume_changed) return true;
+    if (!arguments->resume)
         return hrt_fail_usage(error, "--resume-changed says how to go on: add --resume");
-    return true;
+    return check_keys(run, error);
 }
 
 // A run that was killed after its last save may have left checkpoints that nobody else would remove. Where newer ones
@@ -144,8 +175,7 @@ bool hrt_cli_saves_open(struct hrt_saves *saves, const struct hrt_run *run,
                .lock = -1},
         .since = hrt_base_now(),
     };
-    if (!hrt_train_ranks_agree(run->comm, check_arguments(run->arguments, error), error))
-        return false;
+    if (!hrt_train_ranks_agree(run->comm, check_arguments(run, error), error)) return false;
     if (!hrt_train_ranks_agree(run->comm, open_folder(saves, error), error) || !find(saves, error))
         return false;
     if (!hrt_train_ranks_agree(run->comm, reserve_copies(saves, error), error)) return false;
@@ -161,19 +191,34 @@ void hrt_cli_saves_close(struct hrt_saves *saves) {
     *saves = (struct hrt_saves){0};
 }
 
+// Whether --resume-changed, without keys or by one of them, goes on with a difference.
+static bool is_allowed(const struct hrt_arguments *arguments, const json_t *difference) {
+    const char *keys = arguments->resume_changed;
+    return keys && (!*keys || hrt_cli_differ_allows(keys, json_string_value(difference)));
+}
+
+static bool refuse(const struct hrt_saves *saves, const json_t *refused, struct hrt_error *error) {
+    char text[640];
+    hrt_cli_differences_text(refused, text, sizeof text);
+    return hrt_fail(
+        error, "'%s' is of another run: %s (--resume-changed %s)", saves->from.folder, text,
+        saves->run->arguments->resume_changed ? "has other keys" : "goes on all the same");
+}
+
 // Refuses what differs, or warns of each.
 static bool settle(const struct hrt_saves *saves, const json_t *differences,
                    struct hrt_error *error) {
     const struct hrt_run *run = saves->run;
-    char text[640];
+    json_t *refused = json_array();
     size_t i;
     json_t *difference;
-    if (json_array_size(differences) == 0) return true;
-    hrt_cli_differences_text(differences, text, sizeof text);
-    if (!run->arguments->resume_changed)
-        return hrt_fail(error, "'%s' is of another run: %s (--resume-changed goes on all the same)",
-                        saves->from.folder, text);
-    if (run->comm->rank > 0) return true;
+    if (!refused) return hrt_fail(error, "out of memory");
+    json_array_foreach(differences, i, difference) {
+        if (!is_allowed(run->arguments, difference)) json_array_append(refused, difference);
+    }
+    const bool sound = json_array_size(refused) == 0 || refuse(saves, refused, error);
+    json_decref(refused);
+    if (!sound || run->comm->rank > 0) return sound;
     json_array_foreach(differences, i, difference)
         hrt_warn(run->program->name, "'%s' is of another run: %s", saves->from.folder,
                  json_string_value(difference));

@@ -25,6 +25,15 @@ static bool add_file(struct hrt_data *data, const char *path,
         return false;
     const struct hrt_data_file *file = &grown[data->files++];
     data->weighted |= file->weights.fd >= 0;
+    if (file->group != data->group)
+        return hrt_fail(error,
+                        data->group > 1
+                            ? "'%s' has no pairs of a chosen and a rejected answer, which this "
+                              "model learns from (train.objective = dpo): hecate-data pairs makes "
+                              "them"
+                            : "'%s' has pairs of a chosen and a rejected answer, which only a "
+                              "model with train.objective = dpo learns from",
+                        path);
     return !file->packed || file->packed == data->positions ||
            hrt_fail(error,
                     "'%s' has whole documents in sequences of %" PRId64
@@ -45,7 +54,7 @@ static int64_t windows_of(const struct hrt_data_part *part, int64_t positions) {
 // The last `tokens` of a file, or as many of them as are whole sequences of a packed one.
 static struct hrt_data_part end_of(const struct hrt_data *data, int file, int64_t tokens) {
     const struct hrt_data_file *of = &data->file[file];
-    if (of->packed) tokens -= tokens % of->packed;
+    if (of->packed) tokens -= tokens % (of->packed * of->group);
     return (struct hrt_data_part){file, of->tokens - tokens, tokens, of->packed};
 }
 
@@ -242,7 +251,10 @@ static bool open_all(struct hrt_data *data, const struct hrt_data_request *reque
     data->raw = malloc(sequence);
     data->token = malloc(sequence);
     data->weight = malloc((size_t)data->positions + 1);
-    if (!data->raw || !data->token || !data->weight) return hrt_fail(error, "out of memory");
+    data->input = malloc(sequence);
+    data->target = malloc(sequence);
+    if (!data->raw || !data->token || !data->weight || !data->input || !data->target)
+        return hrt_fail(error, "out of memory");
     for (int i = 0; i < request->trains; i++) {
         if (!add_source(data, request->train[i], request, error)) return false;
     }
@@ -260,7 +272,9 @@ static bool open_all(struct hrt_data *data, const struct hrt_data_request *reque
 
 bool hrt_data_open(struct hrt_data *data, const struct hrt_data_request *request,
                    struct hrt_error *error) {
-    *data = (struct hrt_data){.positions = request->positions,
+    *data = (struct hrt_data){.group = request->pairs ? 2 : 1,
+                              .said = request->said,
+                              .positions = request->positions,
                               .vocabulary = request->vocabulary,
                               .order = request->order};
     data->mask = (struct hrt_mask){request->mask_rate, data->positions, data->vocabulary};
@@ -272,7 +286,11 @@ bool hrt_data_open(struct hrt_data *data, const struct hrt_data_request *request
     if (opened && data->weighted && request->mask_rate > 0)
         opened =
             hrt_fail(error, "a masked objective chooses its targets, and the data has weights");
-    if (opened && data->weighted && request->teachers > 0)
+    if (opened && request->teachers > 0 && data->teachers.entries < data->said)
+        opened =
+            hrt_fail(error, "'%s' has %" PRId64 " entries for a token, and %" PRId64 " are wanted",
+                     data->teachers.file->path, data->teachers.entries, data->said);
+    if (opened && data->weighted && request->teachers > 0 && data->said == 0)
         opened = hrt_fail(error, "a teacher with data that has weights is not yet supported");
     if (!opened) hrt_data_close(data);
     return opened;
@@ -285,8 +303,9 @@ int64_t hrt_data_epoch(const struct hrt_data *data) {
 void hrt_data_count(const struct hrt_data *data, uint64_t seed, uint64_t sequences,
                     int64_t *tokens) {
     uint64_t count[HRT_SOURCES_MAX];
-    hrt_data_mixture_count(&data->mixture, seed, sequences, count);
-    for (int i = 0; i < data->sources; i++) tokens[i] = (int64_t)count[i] * data->positions;
+    hrt_data_mixture_count(&data->mixture, seed, sequences / (uint64_t)data->group, count);
+    for (int i = 0; i < data->sources; i++)
+        tokens[i] = (int64_t)count[i] * data->group * data->positions;
 }
 
 // Where a sequence lies: from token `at` of a ring on, which the parts of a split form.
@@ -295,31 +314,34 @@ struct place {
     int64_t at;
 };
 
-// Where sequences of a ring may begin, in tokens.
-static int64_t unit_of(const struct hrt_data_split *split, int64_t positions) {
-    return split->part->packed ? positions : 1;
+// Where what is read together may begin in a ring, in tokens.
+static int64_t unit_of(const struct hrt_data *data, const struct hrt_data_split *split) {
+    return split->part->packed ? data->positions * data->group : 1;
 }
 
 // The place that is drawn with replacement, inside of a part.
-static int64_t draw_at_random(const struct hrt_data_split *split, int64_t positions, uint64_t seed,
-                              uint64_t sequence) {
+static int64_t draw_at_random(const struct hrt_data *data, const struct hrt_data_split *split,
+                              uint64_t seed, uint64_t number) {
     const struct hrt_stream stream = hrt_stream_make(seed, "data", "");
-    int64_t start = (int64_t)hrt_draw_below(stream, sequence, (uint64_t)split->starts), before = 0;
+    const int64_t unit = unit_of(data, split), starts = split->starts / data->group;
+    int64_t start = (int64_t)hrt_draw_below(stream, number, (uint64_t)starts), before = 0;
     const struct hrt_data_part *part = split->part;
-    for (; start >= starts_of(part, positions); before += part++->tokens)
-        start -= starts_of(part, positions);
-    return before + start * unit_of(split, positions);
+    for (; start >= starts_of(part, data->positions) / data->group; before += part++->tokens)
+        start -= starts_of(part, data->positions) / data->group;
+    return before + start * unit;
 }
 
 static struct place place_of_draw(const struct hrt_data *data, uint64_t seed, uint64_t sequence) {
     assert(data->train.starts > 0);
-    const struct hrt_turn turn = hrt_data_mixture_turn(&data->mixture, seed, sequence);
+    const uint64_t group = (uint64_t)data->group;
+    const struct hrt_turn turn = hrt_data_mixture_turn(&data->mixture, seed, sequence / group);
     const struct hrt_data_split *split = &data->source[turn.source].split;
-    const int64_t at = data->order == HRT_DATA_ORDER_random
-                           ? draw_at_random(split, data->positions, seed, turn.sequence)
-                           : hrt_data_order_place(data->order, seed, split->tokens, data->positions,
-                                                  unit_of(split, data->positions), turn.sequence);
-    return (struct place){split, at};
+    const int64_t at =
+        data->order == HRT_DATA_ORDER_random
+            ? draw_at_random(data, split, seed, turn.sequence)
+            : hrt_data_order_place(data->order, seed, split->tokens, data->positions * data->group,
+                                   unit_of(data, split), turn.sequence);
+    return (struct place){split, at + (int64_t)(sequence % group) * data->positions};
 }
 
 static struct place place_of_window(const struct hrt_data *data, int64_t window) {
@@ -425,18 +447,29 @@ int64_t hrt_data_val_windows(const struct hrt_data *data, int64_t sequences, int
     for (int i = 0; i < data->val_sources; i++) {
         const int64_t all = data->val_source[i].split.windows;
         const double share = shares ? data->val_source[i].share : (double)all;
-        const int64_t wanted = llround((double)sequences * share / weights);
-        windows[i] = wanted < 1 ? 1 : wanted;
+        const int64_t wanted =
+            llround((double)(sequences / data->group) * share / weights) * data->group;
+        windows[i] = wanted < data->group ? data->group : wanted;
         if (sequences == 0 || windows[i] > all) windows[i] = all;
         sum += windows[i];
     }
     return sum;
 }
 
+// Whether the targets of sequences have to be counted, one by one.
+static bool is_counted(const struct hrt_data *data) {
+    return data->weighted && data->group == 1;
+}
+
+static int64_t without_weights(const struct hrt_data *data, int64_t sequences) {
+    if (data->group > 1) return sequences / data->group;
+    return data->weighted ? 0 : sequences * data->targets;
+}
+
 bool hrt_data_draw_targets(const struct hrt_data *data, uint64_t seed, uint64_t first,
                            int64_t count, int64_t *targets, struct hrt_error *error) {
-    *targets = data->weighted ? 0 : count * data->targets;
-    for (int64_t i = 0; data->weighted && i < count; i++) {
+    *targets = without_weights(data, count);
+    for (int64_t i = 0; is_counted(data) && i < count; i++) {
         if (!count_targets(data, place_of_draw(data, seed, first + (uint64_t)i), targets, error))
             return false;
     }
@@ -445,8 +478,8 @@ bool hrt_data_draw_targets(const struct hrt_data *data, uint64_t seed, uint64_t 
 
 bool hrt_data_window_targets(const struct hrt_data *data, int64_t first, int64_t count,
                              int64_t *targets, struct hrt_error *error) {
-    *targets = data->weighted ? 0 : count * data->targets;
-    for (int64_t i = 0; data->weighted && i < count; i++) {
+    *targets = without_weights(data, count);
+    for (int64_t i = 0; is_counted(data) && i < count; i++) {
         if (!count_targets(data, place_of_window(data, first + i), targets, error)) return false;
     }
     return true;
@@ -457,6 +490,38 @@ bool hrt_data_tail(const struct hrt_data *data, int32_t *ids, struct hrt_error *
     const struct hrt_data_part *part = &data->validation.part[data->validation.parts - 1];
     return hrt_data_file_read(&data->file[part->file], part->first + part->tokens - data->positions,
                               data->positions, data->vocabulary, data->raw, ids, error);
+}
+
+// Whether a target has the entries that its loss needs.
+static bool has_said(const struct hrt_data *data, int32_t target, const int32_t *ids,
+                     const float *log_probs) {
+    int64_t found = 0;
+    for (int64_t k = 0; k < data->teachers.entries; k++) {
+        const bool there = ids[k] == target && isfinite(log_probs[k]);
+        if (data->said > 1 && k < data->said && !there) return false;
+        found += there;
+    }
+    return found >= data->said;
+}
+
+// Without the entries of each target, losses of a policy would be no numbers.
+static bool check_said(const struct hrt_data *data, struct place place, const int32_t *ids,
+                       const float *log_probs, struct hrt_error *error) {
+    const int64_t entries = data->teachers.entries;
+    if (data->said == 0) return true;
+    if (!read_sequence(data, place, data->input, data->target, error)) return false;
+    for (int64_t t = 0; t < data->positions; t++) {
+        if (data->target[t] < 0 ||
+            has_said(data, data->target[t], ids + t * entries, log_probs + t * entries))
+            continue;
+        const struct piece piece = piece_at(place.split, place.at + t, 1);
+        return hrt_fail(error,
+                        "'%s' lacks entries of token %" PRId64 " of '%s': %" PRId64
+                        " of its id are wanted in the row before",
+                        data->teachers.file[data->teachers.of[piece.file]].path, piece.first + 1,
+                        data->file[piece.file].path, data->said);
+    }
+    return true;
 }
 
 // The last token of a part teaches nothing where another part's follows: its teacher has not said that one.
@@ -478,7 +543,7 @@ static bool read_teacher(const struct hrt_data *data, struct place place, int32_
         if (piece.ends) blank_last(teachers, log_probs + entry, piece.count);
         done += piece.count;
     }
-    return true;
+    return check_said(data, place, ids, log_probs, error);
 }
 
 bool hrt_data_draw_teacher(const struct hrt_data *data, uint64_t seed, uint64_t sequence,
@@ -500,5 +565,7 @@ void hrt_data_close(struct hrt_data *data) {
     free(data->raw);
     free(data->token);
     free(data->weight);
+    free(data->input);
+    free(data->target);
     *data = (struct hrt_data){0};
 }

@@ -6,7 +6,8 @@
 //
 // The target of a token is the next one; with a mask it is the token itself, where it is hidden. The
 // masks of training come from (seed, n), those of validation from the number of the window. Sequences of
-// whole documents (hecate-data --pack) stay as they are cut, and their targets inside of their file.
+// whole documents (hecate-data --pack) stay as they are cut, and their targets inside of their file. Pairs
+// stay together, the chosen sequence first.
 #ifndef HECATE_RUNTIME_DATA_DATA_H
 #define HECATE_RUNTIME_DATA_DATA_H
 
@@ -64,13 +65,17 @@ struct hrt_data {
     enum hrt_data_order order;
     int left_out; // Files that matched a pattern, but are too short for a sequence.
     int64_t positions, vocabulary;
+    int64_t
+        group; // Sequences that are read one behind the other, and have one loss: 2 of pairs, else 1.
+    int64_t said; // As the request has it.
     struct hrt_teachers teachers;
     struct hrt_mask mask;
-    int64_t targets;       // Targets of one sequence, at most: T, or the number of hidden tokens.
-    bool weighted;         // Some files have weights: tokens of weight 0 are nobody's target.
-    void *raw;             // Scratch of one sequence.
-    int32_t *token;        // One sequence, T + 1.
-    unsigned char *weight; // Its weights.
+    int64_t targets;         // Targets of one sequence, at most: T, or the number of hidden tokens.
+    bool weighted;           // Some files have weights: tokens of weight 0 are nobody's target.
+    void *raw;               // Scratch of one sequence.
+    int32_t *token;          // One sequence, T + 1.
+    unsigned char *weight;   // Its weights.
+    int32_t *input, *target; // Another one's ids and targets.
 };
 
 struct hrt_data_request {
@@ -85,6 +90,9 @@ struct hrt_data_request {
     enum hrt_data_format format;
     enum hrt_data_order order;
     int64_t positions, vocabulary;
+    bool pairs; // Files have pairs of sequences, a chosen and a rejected one; else none has.
+    int64_t
+        said; // Teacher entries that a target needs: 1: one of its id; more: so many first ones.
     double mask_rate; // Share of tokens that are hidden and predicted; 0: the next token is.
 };
 
@@ -114,8 +122,8 @@ bool hrt_data_window(const struct hrt_data *data, int64_t window, int32_t *ids, 
 // `windows` [val_sources].
 int64_t hrt_data_val_windows(const struct hrt_data *data, int64_t sequences, int64_t *windows);
 
-// The number of targets of the training sequences first .. first + count - 1, and of as many validation windows. With
-// weights they are read for it, a bit for each token.
+// The number of targets, or of pairs, of the training sequences first .. first + count - 1, and of as many validation
+// windows. With weights they are read for it, a bit for each token.
 bool hrt_data_draw_targets(const struct hrt_data *data, uint64_t seed, uint64_t first,
                            int64_t count, int64_t *targets, struct hrt_error *error);
 bool hrt_data_window_targets(const struct hrt_data *data, int64_t first, int64_t count,

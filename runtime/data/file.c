@@ -80,7 +80,7 @@ const char *hrt_data_not_text(const void *head, size_t bytes) {
 enum { FORMS = sizeof llmc_form / sizeof *llmc_form };
 enum { RELATIVES = sizeof llmc_relative / sizeof *llmc_relative };
 
-static bool fail_magic(const struct hrt_data_file *file, const int32_t header[4],
+static bool fail_magic(const struct hrt_data_file *file, const int32_t header[5],
                        struct hrt_error *error) {
     for (int i = 0; i < RELATIVES; i++) {
         if (llmc_relative[i].magic == header[0])
@@ -109,17 +109,22 @@ static bool check_is_text(const struct hrt_data_file *file, int64_t bytes,
     return !other || hrt_fail(error, "'%s' is %s", file->path, other);
 }
 
-// Sequences of whole documents, if `packed` is not 0.
-static bool take_packed(struct hrt_data_file *file, int64_t packed, struct hrt_error *error) {
+// Sequences of whole documents, if `packed` is not 0, and so many of them belong together; 0: each is alone.
+static bool take_packed(struct hrt_data_file *file, int64_t packed, int64_t group,
+                        struct hrt_error *error) {
     file->packed = packed;
-    return packed == 0 || (packed > 0 && file->tokens % packed == 0) ||
+    file->group = group ? group : 1;
+    if (packed == 0 && group == 0) return true;
+    return (packed > 0 && (group == 0 || group == 2) &&
+            file->tokens % (packed * file->group) == 0) ||
            hrt_fail(error,
-                    "'%s' is damaged: its header says %" PRId64 " tokens in sequences of %" PRId64,
-                    file->path, file->tokens, packed);
+                    "'%s' is damaged: its header says %" PRId64 " tokens in sequences of %" PRId64
+                    ", of which %" PRId64 " belong together",
+                    file->path, file->tokens, packed, file->group);
 }
 
 static bool open_llmc(struct hrt_data_file *file, int64_t bytes, struct hrt_error *error) {
-    int32_t header[4];
+    int32_t header[5];
     if (bytes < LLMC_HEADER_BYTES)
         return hrt_fail(error,
                         "'%s' is too short for an llm.c data file: %" PRId64
@@ -148,7 +153,7 @@ static bool open_llmc(struct hrt_data_file *file, int64_t bytes, struct hrt_erro
         return hrt_fail(
             error, "'%s' is damaged: %" PRId64 " bytes follow the %" PRId64 " tokens of its header",
             file->path, bytes - LLMC_HEADER_BYTES - file->tokens * file->token_bytes, file->tokens);
-    return take_packed(file, header[3], error);
+    return take_packed(file, header[3], header[4], error);
 }
 
 static bool open_bytes(struct hrt_data_file *file, int64_t bytes, struct hrt_error *error) {
@@ -161,6 +166,7 @@ static bool open_bytes(struct hrt_data_file *file, int64_t bytes, struct hrt_err
             return hrt_fail(error, "'%s' is an llm.c data file: use --format llmc", file->path);
     }
     file->token_bytes = 1;
+    file->group = 1;
     file->tokens = bytes;
     return true;
 }

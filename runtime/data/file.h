@@ -3,7 +3,7 @@
 //   llmc   llm.c's .bin: a header of 256 int32 (magic, version, number of tokens), then the tokens;
 //          magic 20240520 version 1: uint16 (GPT-2), magic 20240801 version 7: uint32 (Llama 3).
 //          The fourth int32, which llm.c leaves 0, is the length of the sequences of whole documents that hecate-data
-//          --pack makes; such a file has weights (data/weights.h)
+//          --pack makes, and the fifth is 2 where two of them are a pair; such a file has weights (data/weights.h)
 // Files are not trusted: one that does not fit is refused with a sentence that names the file.
 //
 // Source of llmc: karpathy/llm.c, dev/data/data_common.py and llmc/dataloader.h.
@@ -37,6 +37,8 @@ struct hrt_data_file {
     int64_t header_bytes; // Before the first token.
     int64_t tokens;
     int64_t packed; // Not 0: the tokens are sequences of so many, each with whole documents.
+    int64_t
+        group; // Sequences that belong together: 2 in a file of pairs, chosen and rejected; else 1.
     struct hrt_data_weights weights;
 };
 

@@ -9,11 +9,11 @@
 #include "runtime/params/tensor.h"
 
 void hrt_train_entries_form(struct hrt_teacher_file *file, const struct hrt_program *program,
-                            int64_t entries) {
+                            int64_t entries, bool of_targets) {
     file->vocabulary = program->vocabulary;
-    file->entries = entries < program->vocabulary ? entries : program->vocabulary;
+    file->entries = of_targets ? 1 : entries < program->vocabulary ? entries : program->vocabulary;
     file->id_bytes = program->vocabulary <= UINT16_MAX + 1 ? 2 : 4;
-    file->log_bytes = 2;
+    file->log_bytes = of_targets ? 4 : 2;
 }
 
 int64_t hrt_train_entries_bytes(const struct hrt_teacher_file *file) {
@@ -59,6 +59,17 @@ static double find(struct hrt_entry *entry, int64_t count, const void *logits,
     return most + log(sum);
 }
 
+// The logit of `target`, and the same logarithm. A negative target has no entry.
+static double find_target(struct hrt_entry *entry, const void *logits, enum hrt_precision precision,
+                          int64_t row, int64_t vocabulary, int32_t target) {
+    struct hrt_entry most;
+    const double sum = find(&most, 1, logits, precision, row, vocabulary);
+    *entry = (struct hrt_entry){-INFINITY, target};
+    if (target >= 0)
+        entry->logit = hrt_params_element(logits, precision, row * vocabulary + target);
+    return sum;
+}
+
 // NaN and infinite logits are stored as no entry.
 static void store(const struct hrt_teacher_file *file, const struct hrt_entry *entry, double sum,
                   char *out) {
@@ -67,19 +78,21 @@ static void store(const struct hrt_teacher_file *file, const struct hrt_entry *e
         const double log_prob = there ? entry[k].logit - sum : -INFINITY;
         const uint32_t id = there ? (uint32_t)entry[k].id : 0;
         memcpy(out + k * file->id_bytes, &id, (size_t)file->id_bytes);
-        hrt_params_hf_encode(HRT_HF_F16, &log_prob, 1,
-                             out + file->entries * file->id_bytes + 2 * k);
+        hrt_params_hf_encode(file->log_bytes == 4 ? HRT_HF_F32 : HRT_HF_F16, &log_prob, 1,
+                             out + file->entries * file->id_bytes + file->log_bytes * k);
     }
 }
 
 void hrt_train_entries_of(const struct hrt_teacher_file *file, const void *logits,
-                          enum hrt_precision precision, int64_t rows, struct hrt_entry *scratch,
-                          void *out) {
+                          enum hrt_precision precision, int64_t rows, const int32_t *targets,
+                          struct hrt_entry *scratch, void *out) {
     const int64_t bytes = hrt_train_entries_bytes(file);
 #pragma omp parallel for schedule(static)
     for (int64_t row = 0; row < rows; row++) {
         struct hrt_entry *own = scratch + row * file->entries;
-        const double sum = find(own, file->entries, logits, precision, row, file->vocabulary);
+        const double sum =
+            targets ? find_target(own, logits, precision, row, file->vocabulary, targets[row])
+                    : find(own, file->entries, logits, precision, row, file->vocabulary);
         store(file, own, sum, (char *)out + row * bytes);
     }
 }

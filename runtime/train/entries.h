@@ -6,8 +6,9 @@
 #include "runtime/program.h"
 
 // Fills in the form of a file: as many entries as asked for, at most all tokens, and how they are stored.
+// `of_targets`: of the tokens that follow alone, as a float.
 void hrt_train_entries_form(struct hrt_teacher_file *file, const struct hrt_program *program,
-                            int64_t entries);
+                            int64_t entries, bool of_targets);
 
 // Bytes of a token's entries.
 int64_t hrt_train_entries_bytes(const struct hrt_teacher_file *file);
@@ -19,10 +20,11 @@ struct hrt_entry {
 };
 
 // The likeliest tokens of `rows` rows of logits, [rows, vocabulary] of `precision`, the first of equals, likeliest
-// first, and the logarithms of their probabilities among all tokens, in double precision until they are stored. `out`
+// first, and the logarithms of their probabilities among all tokens, in double precision until they are stored. With
+// `targets` [rows] those alone instead; of a negative one there is none. `out`
 // [rows] as files have them; `scratch` [rows, entries].
 void hrt_train_entries_of(const struct hrt_teacher_file *file, const void *logits,
-                          enum hrt_precision precision, int64_t rows, struct hrt_entry *scratch,
-                          void *out);
+                          enum hrt_precision precision, int64_t rows, const int32_t *targets,
+                          struct hrt_entry *scratch, void *out);
 
 #endif

@@ -203,15 +203,16 @@ static void read_rows(struct hrt_outputs *outputs, struct hrt_state *state, int 
     }
 }
 
-// Adds `rows` positions of rank `from`, whose logits are there, to teacher entries; the first `skipped` ones are there
-// already.
+// Adds `rows` positions of rank `from`, from position `first` of its batch on, whose logits are there, to teacher
+// entries; the first `skipped` ones are there already.
 static void add_entries(struct hrt_outputs *outputs, const struct hrt_state *state, int from,
-                        int64_t rows, int64_t skipped) {
+                        int64_t first, int64_t rows, int64_t skipped) {
     const int64_t row = hrt_train_entries_bytes(&outputs->said);
     if (skipped >= rows) return;
     if (rank_of(state) == from)
         hrt_train_entries_of(&outputs->said, outputs->values, state->program->precision, rows,
-                             outputs->scratch, outputs->entries);
+                             outputs->of_targets ? state->targets + first : NULL, outputs->scratch,
+                             outputs->entries);
     bring(state, from, outputs->entries, (size_t)(rows * row));
     if (rank_of(state) == 0)
         put(&outputs->teacher, (const char *)outputs->entries + skipped * row,
@@ -240,7 +241,8 @@ static void add_sequence(struct hrt_outputs *outputs, struct hrt_state *state, i
         const int64_t rows = left < outputs->rows ? left : outputs->rows;
         if (rank_of(state) == from) read_rows(outputs, state, number, index, first, rows);
         if (number > 0) continue;
-        add_entries(outputs, state, from, rows, skipped > first ? skipped - first : 0);
+        add_entries(outputs, state, from, index * program->positions + first, rows,
+                    skipped > first ? skipped - first : 0);
         if (!outputs->logits.path || !counts) continue;
         bring(state, from, outputs->values, (size_t)rows * row);
         if (here) put(&outputs->logits, outputs->values, (size_t)rows * row);

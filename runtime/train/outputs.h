@@ -27,6 +27,7 @@ struct hrt_output {
 struct hrt_outputs {
     struct hrt_output logits, losses, teacher;
     struct hrt_teacher_file said; // The form of `teacher`, and of which tokens it is.
+    bool of_targets;              // Its entries are those of the tokens that follow.
     void *entries;                // [rows] of it,
     struct hrt_entry *scratch;    // [rows, entries].
     int64_t sequences, done;      // In all, without the last one of `teacher`; that were added.

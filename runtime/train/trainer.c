@@ -50,6 +50,11 @@ static bool divide_tokens(struct hrt_trainer *trainer, struct hrt_error *error) 
                               "train.tokens is %" PRId64 ", %" PRId64 " sequences, but train.group "
                               "is %" PRId64 ": they have to be whole groups",
                               tokens, sequences, group);
+    if (trainer->batch % trainer->data->group)
+        return hrt_fail_usage(error,
+                              "train.tokens is %" PRId64 ", one sequence a rank, but "
+                              "train.objective = dpo compares two; nearest: %" PRId64,
+                              tokens, 2 * row);
     trainer->iterations = tokens / (row * trainer->batch);
     trainer->tokens = tokens;
     trainer->targets = tokens / program->positions * trainer->data->targets;
@@ -114,6 +119,16 @@ void hrt_train_trainer_go_on(struct hrt_trainer *trainer, int64_t from, int64_t 
     trainer->from = from;
     trainer->drawn = drawn;
     trainer->skipped = skipped;
+}
+
+bool hrt_train_note_evaluation(struct hrt_trainer *trainer, int64_t step, double loss) {
+    struct hrt_best *best = &trainer->best;
+    const bool better = isfinite(loss) && (best->step == 0 || loss < best->loss);
+    best->worse = better ? 0 : best->worse + 1;
+    if (!better) return false;
+    best->step = step;
+    best->loss = loss;
+    return true;
 }
 
 static int64_t sequences_of_step(const struct hrt_trainer *trainer) {

@@ -46,6 +46,13 @@ struct hrt_step_report {
     struct hrt_validation validation;
 };
 
+// The evaluation with the lowest loss so far.
+struct hrt_best {
+    int64_t step; // 0: there was none.
+    double loss;
+    int64_t worse; // Evaluations since.
+};
+
 struct hrt_trainer {
     const struct hrt_program *program;
     const struct hrt_config *config;
@@ -73,6 +80,7 @@ struct hrt_trainer {
     struct hrt_step_report step[2];
     struct hrt_flight flight[2];
     int64_t skipped; // Steps, the last ones.
+    struct hrt_best best;
     double
         since; // When the last report came, or before the first one the first step was asked for.
 };
@@ -92,6 +100,9 @@ bool hrt_train_trainer_create(struct hrt_trainer *trainer, struct hrt_state *sta
 // drawn again, and none is left out. The last `skipped` of these steps were skipped.
 void hrt_train_trainer_go_on(struct hrt_trainer *trainer, int64_t from, int64_t drawn,
                              int64_t skipped);
+
+// Takes note of an evaluation. Whether it has a lower loss than all before; one that is no number has not.
+bool hrt_train_note_evaluation(struct hrt_trainer *trainer, int64_t step, double loss);
 
 // The number of the last step of a run of so many epochs, at least 1: that step may begin a further epoch. The
 // trainer is planned, and knows how much was drawn before.

@@ -25,6 +25,7 @@ done
 head -c "$(wc -c < "$dir/drawn--prompt")" "$dir/drawn--prompts" | cmp - "$dir/drawn--prompt"
 test "$(grep -a -c '^The ' "$dir/drawn--prompts")" -eq 4
 test "$(grep -a '^The ' "$dir/drawn--prompts" | sort | uniq | wc -l)" -eq 4
+"$dir/goes_on" sample --load "$dir/p.safetensors" --tokens 12 --temperature 3 --prompt 'The ' --samples 4 | cmp - "$dir/drawn--prompts"
 # The state is as before behind a sample: the same losses.
 for program in goes_on anew; do
     "$dir/$program" eval --load "$dir/p.safetensors" --data "$TEXT" > "$dir/$program.loss"

@@ -150,6 +150,85 @@ void run_distill_grad(struct machine *m, MlirOperation op) {
     }
 }
 
+// ---- pairs
+
+// The reference's log-probability of a target: of teachers' first entry that is it.
+static double said_of(const struct machine *m, int64_t token, int64_t target) {
+    for (int k = 0; k < TEACHER_ENTRIES; k++) {
+        int64_t id;
+        double log_prob;
+        if (teacher_entry(m, token, k, &id, &log_prob) && id == target) return log_prob;
+    }
+    return NAN;
+}
+
+void run_dpo(struct machine *m, MlirOperation op) {
+    const struct tensor *logits = in(m, op, 0), *targets = in(m, op, 1), *scale = in(m, op, 2);
+    struct tensor *loss = out(m, op, 0), *slopes = out(m, op, 1), *lse = out(m, op, 2);
+    const int64_t words = logits->shape.size[logits->shape.rank - 1];
+    const int64_t positions = lse->shape.size[lse->shape.rank - 1];
+    const double beta = hec_get_float(op, "beta");
+    double gain[2], sum = 0;
+    for (int64_t t = 0; t < lse->count; t++)
+        lse->at[t] = warm_log_sum(logits->at + t * words, words, 1), slopes->at[t] = 0;
+    for (int64_t t = 0; t < lse->count / (2 * positions) * 2 * positions; t++) {
+        const int64_t place = t % (2 * positions), target = (int64_t)targets->at[t];
+        if (place == 0) gain[0] = gain[1] = 0;
+        if (target >= 0)
+            gain[place / positions] +=
+                logits->at[t * words + target] - lse->at[t] - said_of(m, t, target);
+        if (place + 1 < 2 * positions) continue;
+        const double h = beta * (gain[0] - gain[1]);
+        sum += log1p(exp(-h));
+        for (int64_t i = 0; i < 2 * positions; i++) {
+            const int64_t at = t + 1 - 2 * positions + i;
+            const double sign = i < positions ? -1 : 1;
+            slopes->at[at] = targets->at[at] < 0 ? 0 : sign * beta / (1 + exp(h));
+        }
+    }
+    loss->at[0] = scale->at[0] * sum;
+}
+
+void run_policy(struct machine *m, MlirOperation op) {
+    const struct tensor *logits = in(m, op, 0), *targets = in(m, op, 1), *scale = in(m, op, 2);
+    struct tensor *loss = out(m, op, 0), *slopes = out(m, op, 1), *lse = out(m, op, 2);
+    const int64_t words = logits->shape.size[logits->shape.rank - 1];
+    const double clip = hec_get_float(op, "clip"), kl = hec_get_float(op, "kl");
+    double sum = 0;
+    for (int64_t t = 0; t < lse->count; t++) {
+        const int64_t target = (int64_t)targets->at[t];
+        int64_t id;
+        double said[TEACHER_ENTRIES];
+        lse->at[t] = warm_log_sum(logits->at + t * words, words, 1);
+        slopes->at[t] = 0;
+        if (target < 0) continue;
+        for (int k = 0; k < TEACHER_ENTRIES; k++) teacher_entry(m, t, k, &id, &said[k]);
+        const double own = logits->at[t * words + target] - lse->at[t];
+        const double ratio = exp(own - said[0]), apart = said[2] - own;
+        const double plain = ratio * said[1];
+        const double clipped = fmin(fmax(ratio, 1 - clip), 1 + clip) * said[1];
+        sum += -fmin(plain, clipped) + kl * (exp(apart) - apart - 1);
+        slopes->at[t] = (plain <= clipped ? -plain : 0) + kl * (1 - exp(apart));
+    }
+    loss->at[0] = scale->at[0] * sum;
+}
+
+void run_policy_grad(struct machine *m, MlirOperation op) {
+    const struct tensor *dloss = in(m, op, 0), *logits = in(m, op, 1), *slopes = in(m, op, 2);
+    const struct tensor *lse = in(m, op, 3), *targets = in(m, op, 4), *scale = in(m, op, 5);
+    struct tensor *dlogits = out(m, op, 0);
+    const int64_t words = logits->shape.size[logits->shape.rank - 1];
+    const double factor = dloss->at[0] * scale->at[0];
+    for (int64_t t = 0; t < lse->count; t++) {
+        for (int64_t v = 0; v < words; v++) {
+            const double p = exp(logits->at[t * words + v] - lse->at[t]);
+            dlogits->at[t * words + v] =
+                targets->at[t] < 0 ? 0
+                                   : factor * slopes->at[t] * ((targets->at[t] == (double)v) - p);
+        }
+    }
+}
+
 // ---- the head and its loss, block by block
 
 // A head's matrix and what it multiplies, as numbers that the product reads.

@@ -7,11 +7,13 @@
 !l = tensor<2x4x9xf32, ["batch", "T", "V"]>
 !n = tensor<2x4xf32, ["batch", "T"]>
 !s = tensor<f32>
+!k = tensor<9xi32, ["V"]>
+!f = tensor<9xf32, ["V"]>
 !w = tensor<1x1x1x1x1x1x1xi32, ["a", "b", "c", "d", "e", "f", "g"]>
 !z = tensor<1x1x1xf32, ["V", "D", "h"]>
 
 module {
-  func.func @faults(%e: !e, %i: !i, %j: !j, %x: !x, %l: !l, %n: !n, %s: !s, %w: !w, %z: !z, %d: tensor<f64>) {
+  func.func @faults(%e: !e, %i: !i, %j: !j, %x: !x, %l: !l, %n: !n, %s: !s, %w: !w, %z: !z, %d: tensor<f64>, %k: !k) {
     // CHECK: loss_errors.mlir:[[@LINE+1]]:10: error: 'moe.gather': ids is tensor<2x4xf32, ["batch", "T"]>, expected tensor<2x4xi32, ["batch", "T"]>
     %0 = "moe.gather"(%e, %n) : (!e, !n) -> !x
     // CHECK: :[[@LINE+1]]:10: error: 'moe.gather': table is tensor<f32>, expected at least 1 dimensions
@@ -44,6 +46,12 @@ module {
     %loss14, %losses14, %lse14 = "moe.distill"(%s, %s) {temperature = 1.0} : (!s, !s) -> (!s, !n, !n)
     // CHECK: :[[@LINE+1]]:34: error: 'moe.distill': scale is tensor<2x4xf32, ["batch", "T"]>, expected tensor<f32>
     %loss15, %losses15, %lse15 = "moe.distill"(%l, %n) {temperature = 1.0} : (!l, !n) -> (!s, !n, !n)
+    // CHECK: :[[@LINE+1]]:34: error: 'moe.dpo': beta is 0, expected a positive number
+    %loss18, %slopes18, %lse18 = "moe.dpo"(%l, %i, %s) {beta = 0.0} : (!l, !i, !s) -> (!s, !n, !n)
+    // CHECK: :[[@LINE+1]]:34: error: 'moe.dpo': logits have 2 dimensions, expected sequences, positions, words
+    %loss19, %slopes19, %lse19 = "moe.dpo"(%e, %k, %s) {beta = 1.0} : (!e, !k, !s) -> (!s, !f, !f)
+    // CHECK: :[[@LINE+1]]:34: error: 'moe.policy': clip is -1 and kl 0, expected numbers of at least 0
+    %loss20, %slopes20, %lse20 = "moe.policy"(%l, %i, %s) {clip = -1.0, kl = 0.0} : (!l, !i, !s) -> (!s, !n, !n)
     // CHECK: :[[@LINE+1]]:11: error: 'moe.distill_grad': lse is tensor<f32>, expected tensor<2x4xf32, ["batch", "T"]>
     %16 = "moe.distill_grad"(%s, %l, %s, %s) {temperature = 1.0} : (!s, !l, !s, !s) -> !l
     // CHECK: :[[@LINE+1]]:11: error: 'moe.distill_grad': dloss is tensor<2x4xf32, ["batch", "T"]>, expected tensor<f32>

@@ -64,20 +64,50 @@ def sum_of_soft_losses(logits, ids, log_probs, temperature):
     return temperature**2 * torch.nn.functional.cross_entropy(flat, wanted[there], reduction="sum")
 
 
+def said_of_targets(name, targets, entries):
+    """Entries as a teacher's, so many of each target: log-probabilities, and the second one is an advantage; none where
+    it is ignored."""
+    values = (1.5 * hashed(name + " said", targets.size * entries) - 3.3).astype(np.float32).reshape(-1, entries)
+    if entries > 1:
+        values[:, 1] += np.float32(3.3)
+    ids = np.repeat(np.maximum(targets, 0).reshape(-1, 1), entries, 1)
+    return ids, np.where(targets.reshape(-1, 1) >= 0, values, -np.inf)
+
+
+def policy_loss(logits, targets, said, clip, kl):
+    """Sum over tokens (arXiv:1707.06347, equation 7; arXiv:2402.03300, equation 4)."""
+    there = targets.reshape(-1) >= 0
+    own = torch.log_softmax(logits, -1).reshape(-1, V)[there].gather(-1, targets.reshape(-1)[there][:, None])[:, 0]
+    before, advantage, reference = torch.from_numpy(said).double()[there].unbind(-1)
+    ratio = torch.exp(own - before)
+    gained = torch.minimum(ratio * advantage, torch.clamp(ratio, 1 - clip, 1 + clip) * advantage)
+    return (kl * (torch.exp(reference - own) - (reference - own) - 1) - gained).sum()
+
+
+def pair_loss(logits, targets, said, beta):
+    """The first sequence is preferred (arXiv:2305.18290, equation 7)."""
+    log_probs = torch.log_softmax(logits, -1).gather(-1, targets.clamp(min=0)[..., None])[..., 0]
+    apart = torch.where(targets >= 0, log_probs - torch.from_numpy(said).double().view(BATCH, T), torch.zeros((), dtype=torch.float64))
+    gains = apart.sum(-1)
+    return -torch.nn.functional.logsigmoid(beta * (gains[0] - gains[1]))
+
+
 def evaluate(name, salt):
     ids, targets = tokens(name)
     p = Parameters(salt)
     p.targets = torch.from_numpy(targets).view(BATCH, T)
     logits = MODELS[name](p, torch.from_numpy(ids).view(BATCH, T))
-    scale = 1 / float((targets >= 0).sum())
-    cross_entropy = scale * sum_of_losses(logits, p.targets)
+    scale = 1 / float((targets >= 0).sum()) if not p.beta else 0.75
+    said = said_of_targets(name, targets, 1 if p.beta else 3) if p.beta or p.clip else teacher(name)
+    own = (pair_loss(logits, p.targets, said[1], p.beta) if p.beta else policy_loss(logits, p.targets, said[1], p.clip, p.kl) if p.clip
+           else sum_of_losses(logits, p.targets))
+    cross_entropy = scale * own
     loss = p.weight * cross_entropy + AUXILIARY_SCALE * p.auxiliary
     losses = {}
     for other, (weight, its_logits, which) in p.losses.items():
         mean = scale * T / (T - which + 1) * sum_of_losses(its_logits, ahead(p.targets, which - 1))
         loss = loss + weight * mean
         losses[other] = float(mean.detach())
-    said = teacher(name)
     for other, (weight, its_logits, temperature) in p.soft_losses.items():
         mean = scale * sum_of_soft_losses(its_logits, *said, temperature)
         loss = loss + weight * mean
@@ -95,9 +125,9 @@ def evaluate(name, salt):
     }
     if losses:
         result["losses"] = losses
-    if p.soft_losses:
+    if p.soft_losses or p.beta or p.clip:
         log_probs = [None if math.isinf(x) else x for x in said[1].reshape(-1).tolist()]
-        result["teacher"] = {"entries": ENTRIES, "ids": said[0].reshape(-1).tolist(), "log_probs": log_probs}
+        result["teacher"] = {"entries": said[0].shape[1], "ids": said[0].reshape(-1).tolist(), "log_probs": log_probs}
     if p.dropped:
         result["compete"] = True  # Tokens of other sequences change what is dropped.
     return result, p.near

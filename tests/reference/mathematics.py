@@ -20,6 +20,8 @@ class Parameters:
         self.salt, self.tensors, self.frozen = salt, {}, set()
         self.dropped = 0
         self.targets, self.losses = None, {}  # Further losses by name: weight, logits, which token ahead they predict.
+        self.beta = 0  # Direct preference optimization; 0: the model's own loss is the cross-entropy.
+        self.clip = self.kl = 0  # Clipped ratios with advantages; clip 0: as above.
         self.weight = 1  # The weight of the loss on the model's result.
         self.soft_losses = {}  # Those against a teacher: weight, logits, temperature.
         self.loads, self.auxiliary, self.near = {}, torch.zeros((), dtype=torch.float64), math.inf

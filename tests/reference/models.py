@@ -60,6 +60,18 @@ def mixtral(p, ids):
     return norm(p, "norm", x) @ p("head", (D, V))
 
 
+def dpo(p, ids):
+    """mixtral, whose own loss is that of a pair."""
+    p.beta = 0.3
+    return mixtral(p, ids)
+
+
+def policy(p, ids):
+    """mixtral, whose own loss is that of a rollout."""
+    p.clip, p.kl = 0.25, 0.07
+    return mixtral(p, ids)
+
+
 def olmoe(p, ids):
     """Plain scores as weights, query and key normalized whole, a gated shared expert (Qwen2), a capacity."""
     x = p("embed", (V, D))[ids]
@@ -381,5 +393,5 @@ def softmax(p, ids):
     return norm(p, "norm", x) @ p("head", (D, V))
 
 
-MODELS = {f.__name__: f for f in (dense, mixtral, olmoe, gpt_oss, deepseek_v3, deepseek_v2, elementwise,
+MODELS = {f.__name__: f for f in (dense, mixtral, dpo, policy, olmoe, gpt_oss, deepseek_v3, deepseek_v2, elementwise,
                                   qwen2_moe, qwen3_moe, bert_moe, switch, softplus, softcap, distill, turned, softmax, llama4)}

@@ -44,6 +44,19 @@ static void schedules_fall_to_their_end(void **state) {
     config.train_schedule = HRT_SCHEDULE_linear;
     expect_lr(&config, 8, 0.08);
     expect_lr(&config, 20, 0.02);
+    config.train_schedule_cycles = 3; // Steps 4 to 9, to 15, and to 20.
+    expect_lr(&config, 3, 0.1);
+    expect_lr(&config, 4, 0.1);
+    expect_lr(&config, 9, 0.02);
+    expect_lr(&config, 10, 0.1);
+    expect_lr(&config, 12, 0.1 * (0.2 + 0.8 * 0.6));
+    expect_lr(&config, 15, 0.02);
+    expect_lr(&config, 16, 0.1);
+    expect_lr(&config, 18, 0.06);
+    expect_lr(&config, 20, 0.02);
+    expect_lr(&config, 30, 0.02);
+    config.train_schedule = HRT_SCHEDULE_cosine;
+    expect_lr(&config, 17, 0.1 * (0.2 + 0.8 * 0.5 * (1 + cos(acos(-1) / 4))));
     config.train_schedule = HRT_SCHEDULE_wsd;
     config.train_steps = 20;
     config.train_schedule_decay = 0.25; // The last 5 steps of 20.

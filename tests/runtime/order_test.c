@@ -67,8 +67,8 @@ struct reading {
     struct hrt_comm comm;
     struct hrt_data data;
     struct hrt_trainer trainer;
-    bool packed;       // Files of sequences of whole documents.
-    int length[FILES]; // Tokens.
+    bool packed, pairs; // Files of sequences of whole documents; two of them are a pair.
+    int length[FILES];  // Tokens.
     int count[FILES][MOST];
     bool counts[FILES][MOST]; // Their weights, of packed files.
     int64_t tokens;
@@ -86,7 +86,8 @@ static void write_files(struct reading *r, struct hrt_stream stream, uint64_t *i
         uint32_t token[MOST];
         const int positions = (int)r->program.positions;
         r->length[i] = 40 + below(stream, index, 1200);
-        if (r->packed) r->length[i] += positions - r->length[i] % positions;
+        const int unit = r->pairs ? 2 * positions : positions;
+        if (r->packed) r->length[i] += unit - r->length[i] % unit;
         for (int k = 0; k < r->length[i]; k++) {
             token[k] = (uint32_t)(i * MOST + k);
             r->counts[i][k] = below(stream, index, 3) > 0;
@@ -94,7 +95,8 @@ static void write_files(struct reading *r, struct hrt_stream stream, uint64_t *i
         snprintf(name, sizeof name, "part%d", i);
         test_write_llmc(name,
                         (struct test_llmc){20240520, 1, r->length[i], 2, token, r->length[i], 0});
-        if (r->packed) test_pack_llmc(name, positions, r->counts[i], r->length[i]);
+        if (r->packed)
+            test_pack_llmc(name, positions, r->pairs ? 2 : 0, r->counts[i], r->length[i]);
         r->tokens += r->length[i];
     }
 }
@@ -109,6 +111,7 @@ static void open_files(struct reading *r, enum hrt_data_order order) {
                                              .format = HRT_DATA_FORMAT_llmc,
                                              .order = order,
                                              .positions = r->program.positions,
+                                             .pairs = r->pairs,
                                              .vocabulary = FILES * MOST};
     if (!hrt_data_open(&r->data, &request, &error)) fail_msg("%s", error.text);
     assert_int_equal(r->data.train.tokens, r->tokens);
@@ -118,7 +121,7 @@ static void open_files(struct reading *r, enum hrt_data_order order) {
 static void plan(struct reading *r, struct hrt_stream stream, uint64_t *index, int64_t from,
                  int64_t drawn) {
     struct hrt_error error = {0};
-    r->program.batch = 1 + below(stream, index, 3);
+    r->program.batch = (1 + below(stream, index, 3)) * (r->pairs ? 2 : 1);
     r->comm.size = 1 + below(stream, index, 4);
     r->config.train_tokens =
         r->program.positions * r->program.batch * r->comm.size * (1 + below(stream, index, 3));
@@ -140,6 +143,7 @@ static void read_sequence(struct reading *r, int64_t number) {
         r->count[file][at]++;
         if (r->packed) {
             assert_int_equal(at % positions, i); // As the file has it.
+            if (r->pairs) assert_int_equal(at / positions % 2, number % 2);
             assert_int_equal(targets[i], !last && r->counts[file][at + 1] ? ids[i] + 1 : -1);
             continue;
         }
@@ -181,13 +185,15 @@ static int64_t count_read(const struct reading *r, int times) {
     return found;
 }
 
-static void read_an_epoch(bool packed) {
+static void read_an_epoch(bool packed, bool pairs) {
     static struct reading r;
     for (int i = 0; i < CASES; i++) {
         const struct hrt_stream stream = key_of((uint64_t)i);
         uint64_t index = 0;
-        r = (struct reading){
-            .config = {.train_seed = i}, .program = {.name = "m"}, .packed = packed};
+        r = (struct reading){.config = {.train_seed = i},
+                             .program = {.name = "m"},
+                             .packed = packed,
+                             .pairs = pairs};
         r.program.positions = 1 + below(stream, &index, 39);
         write_files(&r, stream, &index);
         open_files(&r, i % 4 ? HRT_DATA_ORDER_shuffle : HRT_DATA_ORDER_sequential);
@@ -208,12 +214,17 @@ static void read_an_epoch(bool packed) {
 
 static void an_epoch_reads_each_token_once(void **state) {
     (void)state;
-    read_an_epoch(false);
+    read_an_epoch(false, false);
 }
 
 static void an_epoch_reads_each_packed_sequence_once(void **state) {
     (void)state;
-    read_an_epoch(true);
+    read_an_epoch(true, false);
+}
+
+static void an_epoch_reads_each_pair_once(void **state) {
+    (void)state;
+    read_an_epoch(true, true);
 }
 
 static void epochs_are_cut_and_ordered_differently(void **state) {
@@ -294,6 +305,7 @@ int main(void) {
         cmocka_unit_test(an_order_costs_next_to_nothing),
         cmocka_unit_test(an_epoch_reads_each_token_once),
         cmocka_unit_test(an_epoch_reads_each_packed_sequence_once),
+        cmocka_unit_test(an_epoch_reads_each_pair_once),
         cmocka_unit_test(epochs_are_cut_and_ordered_differently),
         cmocka_unit_test(sequential_goes_on_over_the_end),
         cmocka_unit_test(sources_have_their_shares_and_orders),

@@ -37,7 +37,7 @@ static void packed_sequences_stay_as_they_are(void **state) {
     struct hrt_data data;
     int32_t ids[T], targets[T];
     test_write_llmc("packed", (struct test_llmc){20240520, 1, 8, 2, token, 8, 0});
-    test_pack_llmc("packed", T, counts, 8);
+    test_pack_llmc("packed", T, 0, counts, 8);
     assert_true(open_data(&data, "packed", "packed", &error));
     assert_int_equal(data.validation.windows, 2);
     assert_int_equal(hrt_data_epoch(&data), 2);
@@ -65,18 +65,28 @@ static void unusable_packed_files_are_refused(void **state) {
     static const bool counts[8] = {0};
     const struct test_llmc file = {20240520, 1, 8, 2, token, 8, 0};
     test_write_llmc("packed", file);
-    test_pack_llmc("packed", 8, counts, 8);
+    test_pack_llmc("packed", 8, 0, counts, 8);
     expect_refusal("packed",
                    "'packed' has whole documents in sequences of 8 tokens, and the model has 4 "
                    "positions: hecate-data with --pack=4 makes those");
-    test_pack_llmc("packed", 3, counts, 8);
-    expect_refusal("packed", "'packed' is damaged: its header says 8 tokens in sequences of 3");
-    test_pack_llmc("packed", T, counts, 8);
+    test_pack_llmc("packed", 3, 0, counts, 8);
+    expect_refusal("packed",
+                   "'packed' is damaged: its header says 8 tokens in sequences of 3, of which 1 "
+                   "belong together");
+    test_pack_llmc("packed", T, 3, counts, 8);
+    expect_refusal("packed",
+                   "'packed' is damaged: its header says 8 tokens in sequences of 4, of which 3 "
+                   "belong together");
+    test_pack_llmc("packed", T, 2, counts, 8);
+    expect_refusal("packed",
+                   "'packed' has pairs of a chosen and a rejected answer, which only a model with "
+                   "train.objective = dpo learns from");
+    test_pack_llmc("packed", T, 0, counts, 8);
     unlink("packed.weights");
     expect_refusal("packed",
                    "'packed' has padding, and no weights beside it ('packed.weights'), which tell "
                    "it");
-    test_pack_llmc("packed", T, counts, 8);
+    test_pack_llmc("packed", T, 0, counts, 8);
     test_write_llmc("packed2", file);
     expect_refusal("packe*[d2]",
                    "'packed' and 'packed2' are read as one, and only one of them has whole "

@@ -24,6 +24,13 @@ bool chat_encode(const struct chat *chat, const struct hrt_tokenizer *tokenizer,
                  struct hrt_encoder *encoder, const json_t *record, struct hrt_ids *ids,
                  bool **counts, struct hrt_error *error);
 
+// The same of a record of a prompt and two answers, `chosen` and `rejected`, texts, messages or lists of them: first
+// the tokens of the prompt with the chosen answer, `chosen` of them, then those of the prompt with the other. Where
+// both answers are lists that begin alike, that is their prompt, unless the record has one of messages.
+bool pairs_encode(const struct chat *chat, const struct hrt_tokenizer *tokenizer,
+                  struct hrt_encoder *encoder, const json_t *record, struct hrt_ids *ids,
+                  bool **counts, size_t *chosen, struct hrt_error *error);
+
 // ---- parts
 
 struct conversation {

@@ -12,6 +12,7 @@
 static const char help[] =
     "usage: hecate-data tokenize --out=FOLDER --tokenizer=FILE --end=TOKEN [flags] INPUT...\n"
     "       hecate-data chat --out=FOLDER --model=FOLDER [flags] INPUT...\n"
+    "       hecate-data pairs --out=FOLDER --model=FOLDER --pack=T --end=TOKEN [flags] INPUT...\n"
     "       hecate-data inspect [flags] FILE...\n"
     "       hecate-data check [flags] FILE...\n"
     "       hecate-data mix --out=FILE --tokens=N [--block=N] FILE=WEIGHT...\n"
@@ -48,6 +49,10 @@ static const char help[] =
     "      --template=FILE   another chat template\n"
     "      --date=YYYY-MM-DD the day, for templates that ask for it\n"
     "      --end=none        a token behind each conversation, which does not count\n"
+    "pairs     does the same with pairs of answers to a prompt, chosen and rejected: each answer, "
+    "with "
+    "its\n"
+    "          prompt, is a sequence of --pack; for models with train.objective = dpo\n"
     "inspect   prints how many tokens there are and the largest; with --show=N the first N, as "
     "text\n"
     "          with --tokenizer\n"
@@ -186,11 +191,8 @@ static int run(int argc, char **argv, struct hrt_error *error) {
     static const struct {
         const char *name;
         int (*run)(const struct options *options, struct hrt_error *error);
-    } commands[] = {{"tokenize", tokenize},
-                    {"chat", chat},
-                    {"inspect", inspect},
-                    {"check", check},
-                    {"mix", mix}};
+    } commands[] = {{"tokenize", tokenize}, {"chat", chat},   {"pairs", pairs},
+                    {"inspect", inspect},   {"check", check}, {"mix", mix}};
     struct options o = {
         .field = "text", .seed = 1, .threads = omp_get_max_threads(), .block = 4096};
     for (int flag; (flag = getopt_long(argc, argv, "t:e:o:m:h", flags, NULL)) != -1;) {
@@ -212,7 +214,7 @@ static int run(int argc, char **argv, struct hrt_error *error) {
     if (command)
         hrt_fail_usage(error, "no command '%s'; see --help", command);
     else
-        hrt_fail_usage(error, "tokenize, chat, inspect, check or mix is wanted; see --help");
+        hrt_fail_usage(error, "tokenize, chat, pairs, inspect, check or mix is wanted; see --help");
     return (int)error->code;
 }
 

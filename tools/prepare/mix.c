@@ -125,7 +125,7 @@ static bool run(struct mixture *mixture, const struct options *o, struct hrt_err
     mixture->counts = malloc((size_t)mixture->block * sizeof *mixture->counts);
     if (!mixture->raw || !mixture->id || !mixture->counts) return hrt_fail(error, "out of memory");
     json_t *made = made_of(mixture, error);
-    bool sound = made && output_begin(&output, o->out, vocabulary, weighted, 0, error);
+    bool sound = made && output_begin(&output, o->out, vocabulary, weighted, 0, 0, error);
     if (sound) {
         sound = write_blocks(mixture, o->tokens, &output, error);
         sound = output_end(&output, sound, made, error);

@@ -1,6 +1,6 @@
 // Writing llm.c's .bin: a header of 256 int32, the third of which is the number of tokens; then the tokens. The
-// fourth, which llm.c leaves 0, is the length of the sequences of a packed file. And the weights of tokens, where
-// some do not count.
+// fourth, which llm.c leaves 0, is the length of the sequences of a packed file, and the fifth is 2 where they are
+// pairs. And the weights of tokens, where some do not count.
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -18,7 +18,8 @@ static bool fail_write(const struct output *output, struct hrt_error *error) {
 }
 
 static bool write_header(struct output *output) {
-    int32_t header[HEADER_WORDS] = {20240520, 1, (int32_t)output->tokens, output->packed};
+    int32_t header[HEADER_WORDS] = {20240520, 1, (int32_t)output->tokens, output->packed,
+                                    output->group};
     if (output->token_bytes == 4) header[0] = 20240801, header[1] = 7;
     return fwrite(header, sizeof header, 1, output->replacement.file) == 1;
 }
@@ -46,12 +47,13 @@ static bool begin_weights(struct output *output, struct hrt_error *error) {
 }
 
 bool output_begin(struct output *output, const char *path, int64_t vocabulary, bool weighted,
-                  int64_t packed, struct hrt_error *error) {
+                  int64_t packed, int group, struct hrt_error *error) {
     const char *why;
     *output = (struct output){.vocabulary = vocabulary,
                               .token_bytes = vocabulary <= 65536 ? 2 : 4,
                               .path = strdup(path),
                               .packed = (int32_t)packed,
+                              .group = group,
                               .weighted = weighted};
     if (!output->path) return hrt_fail(error, "out of memory");
     if (!hf_replace_begin(&output->replacement, path, &why)) {

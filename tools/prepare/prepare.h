@@ -26,6 +26,7 @@ struct options {
     int64_t tokens, block; // --tokens, --block: of mix.
     int64_t show;          // --show: tokens that inspect prints.
     int64_t vocabulary;    // --vocabulary: the bound of ids; 0: not given.
+    bool pairs;            // The command is pairs.
     int64_t pack;          // --pack: tokens of a sequence of whole documents; 0: none.
     char **file;           // The rest of the command line.
     int files;
@@ -34,6 +35,7 @@ struct options {
 // The commands. They return the exit code.
 int tokenize(const struct options *options, struct hrt_error *error);
 int chat(const struct options *options, struct hrt_error *error);
+int pairs(const struct options *options, struct hrt_error *error);
 int inspect(const struct options *options, struct hrt_error *error);
 int check(const struct options *options, struct hrt_error *error);
 int mix(const struct options *options, struct hrt_error *error);
@@ -48,6 +50,7 @@ struct document {
         *record; // Owned; the whole record, of inputs that are opened without a field. NULL: none.
     bool *
         counts; // Owned; whether the ids count in the loss: of conversations, and inputs that have weights.
+    size_t chosen; // How many ids of a pair are those of the chosen answer with its prompt.
     int64_t place; // The number of the line or the record, from 1.
     bool left_out; // It could not be encoded.
 };
@@ -97,13 +100,14 @@ struct output {
     int token_bytes;
     int64_t vocabulary, tokens, documents;
     int32_t largest, packed; // `packed`: tokens of a sequence of whole documents; 0: it has none.
+    int32_t group;           // Sequences that belong together: 2 of pairs; 0: each is alone.
     uint32_t crc;            // CRC-32 of the tokens.
 };
 
 // Ids of the file are below `vocabulary`, which decides how wide they are. `weighted`: with a weight for each.
-// `packed`: as of struct output; packed files have weights.
+// `packed` and `group`: as of struct output; packed files have weights.
 bool output_begin(struct output *output, const char *path, int64_t vocabulary, bool weighted,
-                  int64_t packed, struct hrt_error *error);
+                  int64_t packed, int group, struct hrt_error *error);
 // Adds tokens, all of which or none are in one document. `counts` [count]: their weights, of a weighted file; NULL: 0.
 bool output_add(struct output *output, const int32_t *id, const bool *counts, size_t count,
                 struct hrt_error *error);

@@ -71,7 +71,8 @@ static json_t *made_of(const struct job *job, const struct task *task) {
                              "field", o->field, "validation", o->validation, "seed",
                              (json_int_t)o->seed, "vocabulary", (json_int_t)job->vocabulary);
     if (made && ((job->chat && json_object_set_new(made, "chat", chat_record(job->chat)) != 0) ||
-                 (o->pack && json_object_set_new(made, "pack", json_integer(o->pack)) != 0))) {
+                 (o->pack && json_object_set_new(made, "pack", json_integer(o->pack)) != 0) ||
+                 (o->pairs && json_object_set_new(made, "pairs", json_true()) != 0))) {
         json_decref(made);
         made = NULL;
     }
@@ -106,9 +107,24 @@ static bool fill_batch(struct job *job, struct task *task, int *count) {
     return true;
 }
 
+// Whether both answers, with the token behind them, are sequences of --pack.
+static bool check_pair(const struct options *options, const struct document *document,
+                       struct hrt_error *why) {
+    const size_t chosen = document->chosen, rejected = document->ids.count - chosen;
+    const bool first = chosen > rejected;
+    const size_t most = (first ? chosen : rejected) + 1;
+    return most <= (size_t)options->pack ||
+           hrt_fail(why, "the %s answer has %zu tokens with its prompt, and --pack=%" PRId64,
+                    first ? "chosen" : "rejected", most, options->pack);
+}
+
 static bool encode(const struct job *job, struct document *document, struct hrt_error *why) {
     struct hrt_encoder *encoder = job->encoder[omp_get_thread_num()];
     document->ids.count = 0;
+    if (job->options->pairs)
+        return pairs_encode(job->chat, job->tokenizer, encoder, document->record, &document->ids,
+                            &document->counts, &document->chosen, why) &&
+               check_pair(job->options, document, why);
     if (job->chat)
         return chat_encode(job->chat, job->tokenizer, encoder, document->record, &document->ids,
                            &document->counts, why);
@@ -176,6 +192,25 @@ static bool write_packed(const struct job *job, struct task *task, const struct 
     return true;
 }
 
+// Adds a sequence of one answer, with its prompt.
+static bool write_answer(const struct job *job, const struct document *document, size_t first,
+                         size_t count, struct output *output) {
+    if (!output_add(output, document->ids.at + first, document->counts + first, count, job->error))
+        return false;
+    for (int64_t i = (int64_t)count; i < job->options->pack; i++) {
+        if (!output_add(output, &job->end, NULL, 1, job->error)) return false;
+    }
+    return true;
+}
+
+static bool write_pair(const struct job *job, const struct document *document,
+                       struct output *output) {
+    const size_t chosen = document->chosen;
+    output->documents++;
+    return write_answer(job, document, 0, chosen, output) &&
+           write_answer(job, document, chosen, document->ids.count - chosen, output);
+}
+
 static bool write_batch(struct job *job, struct task *task, int count) {
     const struct hrt_stream stream =
         hrt_stream_make((uint64_t)job->options->seed, "validation", task->name);
@@ -184,8 +219,10 @@ static bool write_batch(struct job *job, struct task *task, int count) {
         if (document->left_out) continue;
         const double drawn = hrt_draw_uniform(stream, (uint64_t)task->documents++);
         const int part = drawn < job->options->validation ? VALIDATION : TRAIN;
-        if (!(job->options->pack ? write_packed(job, task, document, part)
-                                 : write_plain(job, task, document, &task->output[part])))
+        struct output *output = &task->output[part];
+        if (!(job->options->pairs  ? write_pair(job, document, output)
+              : job->options->pack ? write_packed(job, task, document, part)
+                                   : write_plain(job, task, document, output)))
             return false;
     }
     return true;
@@ -252,9 +289,11 @@ static bool check_source(const struct job *job, const struct task *task) {
 static bool begin_output(const struct job *job, struct task *task, int part) {
     const int64_t pack = job->options->pack;
     const bool weighted = job->chat || pack || source_is_weighted(task->source);
-    if (pack && !(task->pack[part] = pack_create(pack, job->end, job->error))) return false;
+    if (pack && !job->options->pairs &&
+        !(task->pack[part] = pack_create(pack, job->end, job->error)))
+        return false;
     return output_begin(&task->output[part], task->out[part], job->vocabulary, weighted, pack,
-                        job->error);
+                        job->options->pairs ? 2 : 0, job->error);
 }
 
 static bool run_task(struct job *job, struct task *task, json_t *made) {
@@ -389,4 +428,17 @@ int chat(const struct options *options, struct hrt_error *error) {
     if (!o.end) o.end = "none";
     o.field = NULL;
     return tokenize(&o, error);
+}
+
+// Pairs of answers: chat, of two conversations a record.
+int pairs(const struct options *options, struct hrt_error *error) {
+    struct options o = *options;
+    o.pairs = true;
+    if (!o.pack || !o.end) {
+        hrt_fail_usage(error,
+                       "--pack=T and --end=TOKEN are wanted: each answer, with its prompt, is "
+                       "a sequence of T tokens, whose rest is that token");
+        return (int)error->code;
+    }
+    return chat(&o, error);
 }

@@ -42,7 +42,9 @@ void test_write_llmc(const char *name, struct test_llmc file) {
     free(data);
 }
 
-void test_pack_llmc(const char *name, int32_t packed, const bool *counts, int64_t count) {
+void test_pack_llmc(const char *name, int32_t packed, int32_t group, const bool *counts,
+                    int64_t count) {
+    const int32_t header[] = {packed, group};
     char path[64];
     unsigned char weights[16 + 1024] = "hcweight";
     assert_true(count <= 8 * 1024);
@@ -53,7 +55,7 @@ void test_pack_llmc(const char *name, int32_t packed, const bool *counts, int64_
     FILE *file = fopen(name, "r+");
     assert_non_null(file);
     assert_int_equal(fseek(file, 12, SEEK_SET), 0);
-    assert_int_equal(fwrite(&packed, sizeof packed, 1, file), 1);
+    assert_int_equal(fwrite(header, sizeof header, 1, file), 1);
     assert_int_equal(fclose(file), 0);
 }
 

@@ -40,9 +40,10 @@ struct test_llmc {
 };
 void test_write_llmc(const char *name, struct test_llmc file);
 
-// Makes an llm.c file one of sequences of `packed` tokens with whole documents, and writes the weights of its `count`
-// tokens, NAME.weights.
-void test_pack_llmc(const char *name, int32_t packed, const bool *counts, int64_t count);
+// Makes an llm.c file one of sequences of `packed` tokens with whole documents, of which `group` belong together (0:
+// one), and writes the weights of its `count` tokens, NAME.weights.
+void test_pack_llmc(const char *name, int32_t packed, int32_t group, const bool *counts,
+                    int64_t count);
 
 // Writes `count` bytes of text that repeats.
 void test_write_text(const char *name, size_t count);

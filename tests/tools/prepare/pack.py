@@ -12,6 +12,8 @@ PROGRAM, QWEN = sys.argv[1], pathlib.Path(sys.argv[2]) / "qwen.json"
 ADDED = {token["content"]: token["id"] for token in json.loads(QWEN.read_text(encoding="utf-8"))["added_tokens"]}
 END = ADDED["<|endoftext|>"]
 T = 32
+TEMPLATE = ("{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>' }}{% endfor %}"
+            "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}")
 
 
 def run(*arguments, code=0, wanted=""):
@@ -114,9 +116,7 @@ def conversations(folder):
     model = folder / "model"
     model.mkdir()
     (model / "tokenizer.json").write_bytes(QWEN.read_bytes())
-    template = ("{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>' }}{% endfor %}"
-                "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}")
-    (model / "tokenizer_config.json").write_text(json.dumps({"chat_template": template}))
+    (model / "tokenizer_config.json").write_text(json.dumps({"chat_template": TEMPLATE}))
     (folder / "c.jsonl").write_text("".join(json.dumps({"prompt": "a" * (i % 7 + 1), "completion": "b" * (i % 5 + 1)}) + "\n"
                                             for i in range(100)))
     flags = ["chat", "--model", model, "--end=<|endoftext|>"]
@@ -136,6 +136,41 @@ def split_weights(tokens, weights):
     return out
 
 
+def pairs(folder):
+    """Each answer is a sequence, with its prompt; forms of records, and those that are refused."""
+    model = folder / "model"
+    model.mkdir()
+    (model / "tokenizer.json").write_bytes(QWEN.read_bytes())
+    (model / "tokenizer_config.json").write_text(json.dumps({"chat_template": TEMPLATE}))
+    user, good, bad = ({"role": role, "content": text} for role, text in (("user", "u"), ("assistant", "a"), ("assistant", "bb")))
+    flags = ["pairs", "--model", model, "--end=<|endoftext|>", "--out", folder / "out"]
+    forms = [{"prompt": "u", "chosen": "a", "rejected": "bb"}, {"prompt": [user], "chosen": [good], "rejected": [bad]},
+             {"chosen": [user, good], "rejected": [user, bad]}, {"prompt": "other", "chosen": [user, good], "rejected": [user, bad]},
+             {"messages": [user], "chosen": good, "rejected": bad},
+             {"conversations": [{"from": "human", "value": "u"}], "chosen": {"from": "gpt", "value": "a"}, "rejected": {"from": "gpt", "value": "bb"}}]
+    (folder / "p.jsonl").write_text("".join(json.dumps(form) + "\n" for form in forms))
+    run(*flags, f"--pack={T}", folder / "p.jsonl")
+    raw = (folder / "out/train/p.jsonl.bin").read_bytes()
+    assert struct.unpack("<5i", raw[:20])[2:] == (len(forms) * 2 * T, T, 2), struct.unpack("<5i", raw[:20])
+    tokens, _, weights = read(folder / "out/train/p.jsonl.bin")
+    both = [(tokens[i:i + 2 * T], weights[i:i + 2 * T]) for i in range(0, len(tokens), 2 * T)]
+    assert all(pair == both[0] for pair in both)
+    assert tokens[:T] != tokens[T:2 * T] and 0 < sum(weights[:T]) < sum(weights[T:2 * T])
+    (folder / "q.jsonl").write_text(json.dumps({"prompt": "u", "completion": "a"}) + "\n")
+    run("chat", *flags[1:-1], folder / "chat", f"--pack={T}", folder / "q.jsonl")
+    alone = read(folder / "chat/train/q.jsonl.bin")
+    assert (tokens[:T], weights[:T]) == (alone[0], alone[2])  # As a conversation of the chosen answer.
+    for record, wanted in (({"prompt": "u", "chosen": "a"}, "no pair: 'rejected' is neither a text, nor messages"),
+                           ({"chosen": [good], "rejected": [bad]}, "no pair: there is no prompt"),
+                           ({"prompt": "u", "chosen": "a" * 99, "rejected": "b"}, "the chosen answer has"),
+                           ({"prompt": "u", "chosen": "a", "rejected": [user]}, "the rejected answer: no message of the assistant")):
+        (folder / "p.jsonl").write_text(json.dumps(forms[0]) + "\n" + json.dumps(record) + "\n")
+        run(*flags, f"--pack={T}", folder / "p.jsonl", code=1, wanted=f"p.jsonl', line 2: {wanted}")
+        run(*flags, f"--pack={T}", "--bad=skip", folder / "p.jsonl", wanted="1 bad records are left out")
+        assert len(read(folder / "out/train/p.jsonl.bin")[0]) == 2 * T
+    run(*flags, folder / "p.jsonl", code=2, wanted="--pack=T and --end=TOKEN are wanted")
+
+
 def refusals(folder):
     lines(folder, 0, 3)
     flags = ["tokenize", "--tokenizer", QWEN, "--out", folder / "out"]
@@ -149,7 +184,7 @@ def refusals(folder):
 
 
 with tempfile.TemporaryDirectory() as temporary:
-    for test in (texts, conversations, refusals):
+    for test in (texts, conversations, pairs, refusals):
         place = pathlib.Path(temporary) / test.__name__
         place.mkdir()
         test(place)
