@@ -198,8 +198,8 @@ static void move_alike(const struct hrt_optimizer *optimizer, struct hrt_state *
     struct hrt_muon_matrix matrix[HRT_MUON_MOST];
     int64_t matrices = 0;
     for (int64_t i = 0; i < spans && matrices < optimizer->muon.most; i++) {
-        if (span[i].moved || !are_moved_alike(span, &span[i])) continue;
-        span[i].moved = true;
+        if (!span[i].waits || !are_moved_alike(span, &span[i])) continue;
+        span[i].waits = false;
         matrix[matrices++] =
             (struct hrt_muon_matrix){place_of(state, HRT_PARAMETERS, span[i].offset),
                                      place_of(state, HRT_GRADIENTS, span[i].offset)};
@@ -222,26 +222,57 @@ static int64_t neighbours_of(const struct hrt_state *state, const struct hrt_spa
 }
 
 // The first of `spans`, which is a matrix, and its neighbours. Returns how many.
-static int64_t update_matrices(const struct hrt_optimizer *optimizer, struct hrt_state *state,
-                               struct hrt_span *span, int64_t spans, struct hk_adamw_rule *rule,
-                               double lr, const struct hrt_config *config) {
+static int64_t begin_matrices(const struct hrt_optimizer *optimizer, struct hrt_state *state,
+                              struct hrt_span *span, int64_t spans,
+                              const struct hk_muon_rule *rule) {
     int64_t count;
     const int64_t found = neighbours_of(state, span, spans, &count);
     hrt_params_snapshot_change(state->snapshot, span->offset, count);
-    const struct hk_muon_rule ahead = muon_rule_of(rule, config);
-    look_ahead(optimizer, state, span, count, &ahead);
-    if (span->shared) return found;
-    for (int64_t i = 0; i < found; i++) span[i].moved = false;
-    for (int64_t i = 0; i < found; i++) {
-        if (span[i].moved) continue;
+    look_ahead(optimizer, state, span, count, rule);
+    for (int64_t i = 0; i < found; i++) span[i].waits = !span->shared;
+    return found;
+}
+
+// Moves all of `spans` that wait for it, then clears their gradients and rounds them.
+static void end_matrices(const struct hrt_optimizer *optimizer, struct hrt_state *state,
+                         struct hrt_span *span, int64_t spans, struct hk_adamw_rule *rule,
+                         double lr, const struct hrt_config *config) {
+    const size_t element = (size_t)hrt_params_element_bytes(state->program->precision);
+    for (int64_t i = 0; i < spans; i++) {
+        if (!span[i].waits) continue;
         set_rates(rule, &span[i], lr, config->train_optimizer_decay);
         const struct hk_muon_rule muon = muon_rule_of(rule, config);
-        move_alike(optimizer, state, span + i, found - i, &muon);
+        move_alike(optimizer, state, span + i, spans - i, &muon);
     }
-    hrt_device_clear(&state->device, place_of(state, HRT_GRADIENTS, span->offset),
-                     (size_t)(count * hrt_params_element_bytes(state->program->precision)));
-    round_matrices(state, span, count);
-    return found;
+    for (int64_t i = 0, count; i < spans;) {
+        const struct hrt_span *first = &span[i];
+        if (!first->matrix || first->shared) {
+            i++;
+            continue;
+        }
+        i += neighbours_of(state, first, spans - i, &count);
+        hrt_device_clear(&state->device, place_of(state, HRT_GRADIENTS, first->offset),
+                         (size_t)count * element);
+        round_matrices(state, first, count);
+    }
+}
+
+// All matrices among the spans; on the host one after the other.
+static void update_matrices(const struct hrt_optimizer *optimizer, struct hrt_state *state,
+                            struct hk_adamw_rule *rule, double lr,
+                            const struct hrt_config *config) {
+    const bool apart = hrt_device_is_apart(&state->device);
+    const struct hk_muon_rule ahead = muon_rule_of(rule, config);
+    for (int64_t i = 0; i < optimizer->spans;) {
+        struct hrt_span *span = &optimizer->span[i];
+        if (!span->matrix) {
+            i++;
+            continue;
+        }
+        i += begin_matrices(optimizer, state, span, optimizer->spans - i, &ahead);
+        if (!apart) end_matrices(optimizer, state, span, 1, rule, lr, config);
+    }
+    if (apart) end_matrices(optimizer, state, optimizer->span, optimizer->spans, rule, lr, config);
 }
 
 // Brings the matrices that ranks share, one after the other, and moves this rank's parts of them. Collective.
@@ -283,17 +314,14 @@ void hrt_train_optimizer_step(const struct hrt_optimizer *optimizer, struct hrt_
         .correction2 = 1 - pow(config->train_optimizer_betas[1], (double)(step + 1)),
         .clipped = state->clipped,
     };
-    for (int64_t i = 0; i < optimizer->spans;) {
-        struct hrt_span *span = &optimizer->span[i];
-        if (span->matrix) {
-            i += update_matrices(optimizer, state, span, optimizer->spans - i, &rule, lr, config);
-            continue;
-        }
+    for (int64_t i = 0; i < optimizer->spans; i++) {
+        const struct hrt_span *span = &optimizer->span[i];
+        if (span->matrix) continue;
         set_rates(&rule, span, lr, config->train_optimizer_decay);
         hrt_params_snapshot_change(state->snapshot, span->offset, span->count);
         update(state, span, &rule);
-        i++;
     }
+    if (optimizer->matrices) update_matrices(optimizer, state, &rule, lr, config);
     if (state->dense && optimizer->matrices) move_shared(optimizer, state, config, &rule, lr);
     if (program->dense == HRT_DENSE_STATES) // Parts of others come, too.
         hrt_params_snapshot_change(state->snapshot, 0, program->param_elements);

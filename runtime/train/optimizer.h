@@ -25,7 +25,7 @@ struct hrt_span { // Trainable elements that lie next to each other and are trea
     struct hrt_param_rates rates;
     bool matrix; // One tensor, of Muon,
     bool shared; // or this rank's part of it.
-    bool moved;  // In this step; of a matrix.
+    bool waits;  // A matrix that is to be moved in this step.
     enum hrt_copy copy;
     const struct hrt_param *param; // For HRT_COPY_APART and for a matrix.
 };
