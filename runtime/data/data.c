@@ -185,7 +185,7 @@ static bool check_alike(const struct hrt_data *data, const struct hrt_data_split
 static bool share_parts(struct hrt_data *data, struct hrt_error *error) {
     double share[HRT_SOURCES_MAX];
     struct hrt_data_part *part = data->train.part;
-    const struct hrt_data_part *end = part + data->train.parts;
+    const struct hrt_data_part *end = part ? part + data->train.parts : NULL; // NULL + 0 is no sum.
     for (int i = 0; i < data->sources; i++) {
         struct hrt_data_source *source = &data->source[i];
         part = take_parts(source, part, end, data->positions);
@@ -223,9 +223,13 @@ static bool add_validation(struct hrt_data *data, const struct hrt_data_request 
 // Gives the sources of validation data their parts.
 static void share_validation(struct hrt_data *data) {
     struct hrt_data_part *part = data->validation.part;
-    const struct hrt_data_part *end = part + data->validation.parts;
+    const struct hrt_data_part *end = part ? part + data->validation.parts : NULL;
     int sources = 0;
     int64_t window = 0;
+    if (data->validation.parts == 0) {
+        data->val_sources = 0;
+        return;
+    }
     if (data->validation_cut && data->sources) {
         data->val_sources = data->sources;
         for (int i = 0; i < data->sources; i++) {
