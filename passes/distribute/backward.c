@@ -198,6 +198,32 @@ static MlirValue nothing(struct hec_builder *b, MlirValue like) {
     return hec_build_fill(b, mlirValueGetType(like), 0);
 }
 
+static bool feeds(MlirOperation op, const struct hec_map *needed) {
+    for (int i = 0; i < mlirOperationGetNumResults(op); i++) {
+        HEC_EACH_USE (use, hec_result(op, i)) {
+            if (hec_map_get(needed, mlirOpOperandGetOwner(use).ptr)) return true;
+        }
+    }
+    return false;
+}
+
+// Moves operations that `give` does not need behind it: they are computed while the rows travel.
+static void put_off(const struct hec_routed *x, MlirOperation give) {
+    struct hec_map needed = {0};
+    *hec_map_at(&needed, give.ptr) = 1;
+    MlirOperation behind = mlirOperationGetNextInBlock(give);
+    for (int k = x->back.count - 1; k >= 0; k--) {
+        const MlirOperation op = x->back.op[k];
+        if (feeds(op, &needed)) {
+            *hec_map_at(&needed, op.ptr) = 1;
+        } else {
+            mlirOperationMoveBefore(op, behind);
+            behind = op;
+        }
+    }
+    hec_map_free(&needed);
+}
+
 // Replaces `end`, if there is one, by what is collected.
 static void replace(MlirOperation end, MlirValue collected) {
     if (!end.ptr) return;
@@ -241,7 +267,8 @@ void hec_distribute_backward(struct hec_routed *x) {
         x->to_gate.ptr ? hec_gate_rows_grad_dg(x->to_gate)
                        : nothing(&in, hec_dispatch_gate(x->dispatch)),
     };
-    hec_routed_build(&in, x, HEC_OP_give_back_grad, 2, given, loop.layer, x->layer_back, 0, NULL);
+    put_off(x, hec_routed_build(&in, x, HEC_OP_give_back_grad, 2, given, loop.layer, x->layer_back,
+                                0, NULL));
 
     hec_builder_for(&b, x->to.ptr ? x->to : x->from);
     const MlirType type[] = {mlirValueGetType(sent[0]), mlirValueGetType(sent[1])};

@@ -15,7 +15,8 @@
 //            }
 //            %y = fssdp.collect(%i)
 //            @backward: the waves in descending order. Slots hold what the last wave saved; for the
-//            others, fssdp.overwritten says 1, and the rows are sent and computed once more. With
+//            others, fssdp.overwritten says 1, and the rows are sent and computed once more. Gradients of
+//            parameters stand behind the fssdp.give_back_grad of their wave. With
 //            parallel.recompute = all every wave is, and no slot holds rows.
 //            With a capacity, %kept = fssdp.drop(%ids, %weights, %i) comes first, over the
 //            tokens of all ranks, and the route is that of %kept.

@@ -170,6 +170,8 @@ static void lay_out_wave(struct blocks *blocks, struct hrt_experts *experts,
     }
     experts->steps = (struct hrt_steps){.step = take(here, 2 * ranks, sizeof(struct hrt_step)),
                                         .room = 2 * ranks};
+    experts->returns = (struct hrt_steps){.step = take(here, 2 * ranks, sizeof(struct hrt_step)),
+                                          .room = 2 * ranks};
     experts->sent = take(there, 1, most.sent);
     experts->received = take(there, 1, most.received);
     experts->result = take(there, 1, most.result);
@@ -227,7 +229,7 @@ static void begin(struct hrt_experts *experts, const struct hrt_experts_shape *s
     experts->word = 0;
     experts->compared = 0;
     experts->routed = experts->dropped = NULL;
-    experts->telling = false;
+    experts->telling = experts->returning = false;
     experts->steps.on_device = false;
     hrt_experts_watch(experts, NULL, NULL);
     for (int s = 0; s < shape->sets; s++) {

@@ -18,6 +18,7 @@
 //       hrt_experts_dispatch_grad(e, s, i, w, dy, dout)
 //       drows, dgate = the function's backward of dy
 //       hrt_experts_give_back_grad(e, s, i, w, drows, dgate)
+//       gradients of the experts' parameters
 //   hrt_experts_combine_grad(e, s, i, dx, dweights)
 //
 // All of it is collective: every rank makes the same calls in the same order, one without tokens too.
@@ -205,7 +206,8 @@ void hrt_experts_dispatch(struct hrt_experts *experts, int set, int64_t layer, i
                           void *rows, void *gate, int32_t *first, const void *x,
                           const void *weights);
 
-// Sends a wave's results, rows [wave_rows, width], back to where the rows came from.
+// Sends a wave's results, rows [wave_rows, width], back to where the rows came from. They travel behind the
+// computation: `rows` may be overwritten at once, and hrt_experts_combine, or the next wave, waits for them.
 void hrt_experts_give_back(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
                            const void *rows);
 
@@ -214,7 +216,8 @@ void hrt_experts_give_back(struct hrt_experts *experts, int set, int64_t layer, 
 void hrt_experts_combine(struct hrt_experts *experts, int set, int64_t layer, void *y);
 
 // The gradients. dispatch_grad: dy [tokens, width] of hrt_experts_combine to drows [wave_rows, width] of the
-// wave's results. give_back_grad: drows of its rows and dgate [wave_rows] of its gate weights go back;
+// wave's results. give_back_grad: drows of its rows and dgate [wave_rows] of its gate weights go back, as above: the
+// gradients of parameters are computed meanwhile.
 // combine_grad sums them up to dx [tokens, width], choices ascending, and orders them as dweights
 // [tokens, picks], 0 where dropped.
 void hrt_experts_dispatch_grad(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,

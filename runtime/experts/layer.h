@@ -66,6 +66,11 @@ struct hrt_experts {
     struct hrt_experts_layer **layer; // [sets][layers]
     struct hrt_wave wave;
     struct hrt_steps steps; // Steps of an exchange.
+    // Rows of `wave` are on their way home, with gates or without, up to the mark: `returns`, and the messages in
+    // `sent` and `received`, are taken.
+    bool returning, returning_gates;
+    struct hrt_steps returns;
+    struct hrt_mark returned;
     int64_t *total;         // [ranks] rows of all sources
     int32_t *first;         // In memory of both, [experts + 1]: own rows of each begin here
     int32_t *cursor;        // [ranks]

@@ -2,6 +2,9 @@
 //
 // A message to a rank holds the rows for it one behind the other, each followed by its gate weight
 // (or that weight's gradient) and padding where it has one. Rows that stay on the rank are copied in place at once.
+//
+// Rows that go out are waited for: their experts are computed next. Those on their way home travel behind the
+// computation until something needs their place, or them.
 #include <string.h>
 
 #include "kernels/copy_rows/copy_rows.h"
@@ -37,9 +40,12 @@ static struct load load_of(struct hrt_experts *experts, const struct hrt_experts
     };
 }
 
-// Exchanges messages: from `sent` to `received`, or back.
-static void exchange(struct hrt_experts *experts, const struct load *load, bool back) {
+static const char why[] = "the exchange of rows";
+
+// Starts to exchange messages: from `sent` to `received`, or back.
+static struct hrt_mark exchange(struct hrt_experts *experts, const struct load *load, bool back) {
     const struct hrt_wave *wave = load->wave;
+    struct hrt_steps *steps = back ? &experts->returns : &experts->steps;
     hrt_experts_agree(experts);
     for (int r = 0; r < experts->comm->size; r++) {
         const bool stays = r == experts->comm->rank;
@@ -54,10 +60,10 @@ static void exchange(struct hrt_experts *experts, const struct load *load, bool 
                                      .send_offset = experts->offset[back],
                                      .recv_bytes = experts->bytes[!back],
                                      .recv_offset = experts->offset[!back]};
-    experts->steps.on_device = hrt_device_is_apart(experts->device);
-    hrt_net_exchange_on(experts->comm, HRT_LANE_ROWS, &experts->steps,
-                        back ? experts->sent : experts->received,
-                        back ? experts->received : experts->sent, &way, "the exchange of rows");
+    steps->on_device = hrt_device_is_apart(experts->device);
+    hrt_net_steps_exchange(steps, experts->comm, back ? experts->sent : experts->received,
+                           back ? experts->received : experts->sent, &way);
+    return hrt_net_lane_submit(experts->comm, HRT_LANE_ROWS, steps);
 }
 
 // Rows of an array by their numbers in `at`.
@@ -103,10 +109,30 @@ static void copy(struct hrt_experts *experts, const struct load *load, const str
         hk_copy_rows(&there, &here, end - begin, load->row, load->element);
 }
 
+// Results of a wave, which come from a message.
+static struct hk_rows results_of(const struct hrt_experts *experts, const struct load *load) {
+    return numbered(load, experts->result, load->gate ? experts->result_gate : NULL,
+                    load->wave->send, 1);
+}
+
+// Waits for rows on their way home, and for what this rank sends of them: both messages are free.
+static void come_home(struct hrt_experts *experts) {
+    if (!experts->returning) return;
+    const struct load load =
+        load_of(experts, experts->wave.layer, experts->wave.wave, experts->returning_gates);
+    const struct hk_rows results = results_of(experts, &load);
+    const struct hk_rows in = message(&load, experts->sent);
+    hrt_net_lane_join(experts->comm, experts->returned, why);
+    copy(experts, &load, &results, &in, 0, load.mine);
+    copy(experts, &load, &results, &in, load.mine_end, load.wave->send_first[experts->comm->size]);
+    experts->returning = false;
+}
+
 // rows and gate of the wave, from x [tokens, width] and weights [tokens, picks]; the latter may be
 // NULL.
 static void move_out(struct hrt_experts *experts, const struct hrt_experts_layer *layer,
                      int64_t number, char *rows, char *gate, const char *x, const char *weights) {
+    come_home(experts);
     const struct load load = load_of(experts, layer, number, weights);
     const struct hrt_wave *wave = load.wave;
     const int ranks = experts->comm->size;
@@ -120,31 +146,30 @@ static void move_out(struct hrt_experts *experts, const struct hrt_experts_layer
     copy(experts, &load, &out, &tokens, 0, load.mine);
     copy(experts, &load, &out, &tokens, load.mine_end, sent);
     copy(experts, &load, &stay_at, &stay, 0, own);
-    exchange(experts, &load, false);
+    hrt_net_lane_join(experts->comm, exchange(experts, &load, false), why);
     copy(experts, &load, &places, &in, 0, load.mine_to);
     copy(experts, &load, &places, &in, load.mine_to + own, received);
 }
 
-// The wave's rows, and gate unless NULL, to experts->result and experts->result_gate.
+// The wave's rows, and gate unless NULL, to experts->result and experts->result_gate: they start, and may be
+// overwritten at once.
 static void move_home(struct hrt_experts *experts, const struct hrt_experts_layer *layer,
                       int64_t number, const char *rows, const char *gate) {
+    come_home(experts);
     const struct load load = load_of(experts, layer, number, gate);
     const struct hrt_wave *wave = load.wave;
-    const int ranks = experts->comm->size;
-    const int32_t sent = wave->send_first[ranks], received = wave->recv_first[ranks];
+    const int32_t received = wave->recv_first[experts->comm->size];
     const int32_t own = load.mine_end - load.mine;
     const struct hk_rows places = numbered(&load, rows, gate, wave->recv, 1);
-    const struct hk_rows results =
-        numbered(&load, experts->result, gate ? experts->result_gate : NULL, wave->send, 1);
+    const struct hk_rows results = results_of(experts, &load);
     const struct hk_rows out = message(&load, experts->received);
-    const struct hk_rows in = message(&load, experts->sent);
     const struct hk_rows stay = from(places, load.mine_to), stay_at = from(results, load.mine);
     copy(experts, &load, &out, &places, 0, load.mine_to);
     copy(experts, &load, &out, &places, load.mine_to + own, received);
     copy(experts, &load, &stay_at, &stay, 0, own);
-    exchange(experts, &load, true);
-    copy(experts, &load, &results, &in, 0, load.mine);
-    copy(experts, &load, &results, &in, load.mine_end, sent);
+    experts->returned = exchange(experts, &load, true);
+    experts->returning = true;
+    experts->returning_gates = gate;
 }
 
 void hrt_experts_dispatch(struct hrt_experts *experts, int set, int64_t layer, int64_t wave,
@@ -163,6 +188,7 @@ void hrt_experts_combine(struct hrt_experts *experts, int set, int64_t layer, vo
     const struct hrt_experts_layer *own = hrt_layer(experts, set, layer);
     const void *result = experts->result;
     struct hrt_device *device = experts->device;
+    come_home(experts);
     if (hrt_device_is_apart(device)) {
         device->backend->combine(device, y, result, own->slot, own->tokens, own->set->picks,
                                  own->set->width, own->set->bf16);

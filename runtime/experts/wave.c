@@ -43,6 +43,7 @@ const struct hrt_wave *hrt_experts_wave_of(struct hrt_experts *experts,
     const int ranks = experts->comm->size;
     assert(number >= 0 && number < layer->waves);
     if (wave->layer == layer && wave->wave == number) return wave;
+    assert(!experts->returning); // Its lists are needed when the rows are home.
     wave->layer = layer;
     wave->wave = number;
     wave->begin = number * layer->set->wave_rows;

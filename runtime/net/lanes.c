@@ -16,7 +16,7 @@ static const struct {
     size_t piece, near, far; // Windows to ranks of this node, and of others.
 } lanes[HRT_LANES] = {
     [HRT_LANE_COUNTS] = {"counts of rows", false, 1 << 20, 4 << 20, 4 << 20},
-    [HRT_LANE_ROWS] = {"rows", false, 1 << 20, 4 << 20, 4 << 20},
+    [HRT_LANE_ROWS] = {"rows", true, 1 << 20, 4 << 20, 4 << 20},
     [HRT_LANE_GATHER] = {"experts", true, 256 << 10, 4 << 20, 1 << 20},
     [HRT_LANE_ADDED] = {"added experts", true, 256 << 10, 4 << 20, 1 << 20},
     [HRT_LANE_REDUCE] = {"gradients of experts", true, 256 << 10, 4 << 20, 1 << 20},
