@@ -315,8 +315,10 @@ static void print_other(const struct report *r, const char *what, const char *te
 static void print_compared(const struct report *r) {
     const struct hec_search *s = &r->search;
     if (!s->count) return;
-    fprintf(r->out, "\nCompared: %d candidates, by short simulations with messages summed up\n",
+    fprintf(r->out, "\nCompared: %d candidates by short simulations with messages summed up",
             s->most);
+    if (s->singles) fprintf(r->out, ",\nthe best %d of them message by message", s->singles);
+    fputc('\n', r->out);
     fprintf(r->out, "  %-16s %-16s %10s %11s\n", "chosen", "nearest other", "takes", "memory");
     for (int of = 0; of < HEC_DIFFERS; of++) {
         const struct hec_candidate *other = other_of(r, (enum hec_differs)of);
@@ -359,8 +361,8 @@ static double ep_of(const struct hec_setup *setup, const struct hec_script *scri
     struct hpl_movement ep = setup->movement;
     double us, stay;
     strcpy(ep.policy, "ep");
-    return hec_search_us(setup, script, &setup->movement, &us) &&
-                   hec_search_us(setup, script, &ep, &stay)
+    return hec_search_us(setup, script, &setup->movement, HEC_DETAIL_SUMS, &us) &&
+                   hec_search_us(setup, script, &ep, HEC_DETAIL_SUMS, &stay)
                ? stay / us
                : 0;
 }

@@ -20,7 +20,9 @@ BEGIN, END = "<!-- bench/timeline/dense.py -->\n", "<!-- end of the table -->\n"
 CLUSTERS = ("paper-b", "paper-a")
 MODELS = ("gpt-moe-s", "gpt-moe-l", "bert-moe", "bert-moe-deep")
 LEAST = {"paper-b": 90}
-LESS = {("gpt-moe-s", "paper-b"): 88}  # Its embedding comes at the start of a step.
+# Its embedding comes at the start of a step: 3.3 to 3.7 ms that nothing hides, of 24 to 30 that the gathers take, as the
+# chunks of experts beside them let them.
+LESS = {("gpt-moe-s", "paper-b"): 84}
 US = {"us": 1, "ms": 1e3, "s": 1e6}
 
 

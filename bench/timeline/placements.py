@@ -48,8 +48,9 @@ class Bench:
                                                           lambda skew: loads.read(self.synthesize(layers, skew)))
         return self.synthesize(layers, self.skews[layers, imbalance])
 
-    def run(self, model, profile, experts, *words):
-        done = subprocess.run([self.options.hecatec, "--target=cuda", f"--cluster={ROOT}/examples/clusters/paper-b.moe", f"--profile={profile}",
+    def run(self, model, profile, experts, *words, cluster="B"):
+        on = ROOT / "examples" / "clusters" / f"{plan.CLUSTERS[cluster].file}.moe"
+        done = subprocess.run([self.options.hecatec, "--target=cuda", f"--cluster={on}", f"--profile={profile}",
                                "--set", f"parallel.experts={experts}", *words, ROOT / "examples" / f"{model}.moe"],
                               capture_output=True, text=True, timeout=600, check=False)
         if done.returncode:

@@ -21,7 +21,8 @@ enum hec_differs hec_differs_in(const struct hec_candidate *a, const struct hec_
 }
 
 static bool is_nearer(const struct hec_candidate *a, const struct hec_candidate *b) {
-    return a->fits != b->fits ? a->fits : a->us < b->us;
+    if (a->fits != b->fits) return a->fits;
+    return a->detail != b->detail ? a->detail > b->detail : a->us < b->us;
 }
 
 // The nearest that differs from the chosen one in this choice alone; -1: none does.
@@ -54,7 +55,8 @@ static MlirAttribute candidate_attr(MlirContext c, const struct hec_candidate *o
 void hec_compared_write(MlirOperation module, const struct hec_search *s) {
     const MlirContext c = mlirOperationGetContext(module);
     MlirAttribute told[2 + HEC_DIFFERS];
-    int place[2 + HEC_DIFFERS], count = 0;
+    int place[2 + HEC_DIFFERS], count = 0, singles = 0;
+    for (int i = 0; i < s->count; i++) singles += s->candidate[i].detail > HEC_DETAIL_SUMS;
     place[count++] = s->chosen;
     if (s->second >= 0) place[count++] = s->second;
     for (int of = 0; of < HEC_DIFFERS; of++) {
@@ -64,9 +66,10 @@ void hec_compared_write(MlirOperation module, const struct hec_search *s) {
     for (int i = 0; i < count; i++) told[i] = candidate_attr(c, &s->candidate[place[i]]);
     const MlirNamedAttribute entry[] = {
         hec_attr_int(c, "count", s->count),
+        hec_attr_int(c, "singles", singles),
         hec_attr(c, "told", mlirArrayAttrGet(c, count, told)),
     };
-    hec_module_put_searched(module, mlirDictionaryAttrGet(c, 2, entry));
+    hec_module_put_searched(module, mlirDictionaryAttrGet(c, 3, entry));
 }
 
 // ---- reading
@@ -111,18 +114,20 @@ static bool read_candidate(MlirAttribute from, struct hec_candidate *c) {
 }
 
 void hec_compared_read(MlirOperation module, struct hec_search *s) {
-    s->count = s->most = 0;
+    s->count = s->most = s->singles = 0;
     s->chosen = 0, s->second = 1;
     if (!hec_module_has_searched(module)) return;
     const MlirAttribute all = hec_module_searched(module);
-    int64_t compared;
+    int64_t compared, singles;
     const MlirAttribute told = value_of(all, "told");
-    if (!read_int(all, "count", &compared) || mlirAttributeIsNull(told) ||
-        !mlirAttributeIsAArray(told) || mlirArrayAttrGetNumElements(told) > HEC_CANDIDATES_MAX)
+    if (!read_int(all, "count", &compared) || !read_int(all, "singles", &singles) ||
+        mlirAttributeIsNull(told) || !mlirAttributeIsAArray(told) ||
+        mlirArrayAttrGetNumElements(told) > HEC_CANDIDATES_MAX)
         return;
     for (intptr_t i = 0; i < mlirArrayAttrGetNumElements(told); i++) {
         if (!read_candidate(mlirArrayAttrGetElement(told, i), &s->candidate[i])) return;
     }
     s->count = (int)mlirArrayAttrGetNumElements(told);
     s->most = (int)compared;
+    s->singles = (int)singles;
 }

@@ -123,7 +123,7 @@ bool hec_estimate_brief(MlirOperation module, struct hec_step_score *score) {
     double us;
     const bool sound = hec_setup_read(module, &arena, setup) &&
                        hec_script_of(module, &setup->costs, HEC_SEARCH_LAYERS, &arena, &script) &&
-                       hec_search_us(setup, &script, &setup->movement, &us) &&
+                       hec_search_us(setup, &script, &setup->movement, HEC_DETAIL_SUMS, &us) &&
                        hec_estimate_memory(module, score);
     if (sound) score->speed = hec_speed_of(module, &setup->costs.machine, us);
     hec_recorded_free(setup);

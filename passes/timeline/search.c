@@ -2,34 +2,28 @@
 //
 // t first: the chunks that windows hide, from bytes. Then m at that t, t around it, and again until neither
 // changes, each re-materialized where it does not fit otherwise; then the other way, and without calibration.
-// The fastest of those that fit in memory wins, and of those within one part in a hundred the one that takes
-// least memory.
+// The fastest of those that fit in memory wins, and of those within one part in a hundred as sums, in two hundred
+// message by message, the one that takes least memory.
 //
 // All of that is done for replicas that live for an iteration and, where that is open, for a step: then also at a lower
 // price of chunks that enter a node.
 //
-// A candidate is simulated on a copy of the module that the passes behind have gone over: the program that will
-// be built. One iteration stands for all (three for replicas of a step), HEC_SEARCH_LAYERS layers for more;
-// messages are sums through ports, which flatters all candidates of a policy alike.
+// Then it is done once more from the best of these on, and the candidates near it are simulated message by message.
 #include "passes/timeline/search.h"
 
 #include <string.h>
 
 #include "ir/accessors.h"
 #include "ir/core/setting.h"
-#include "passes/cost/memory.h"
-#include "passes/cost/parallel.h"
 #include "passes/cost/recorded.h"
-#include "passes/timeline/timeline.h"
+#include "passes/timeline/candidates.h"
 #include "runtime/plan/reshard.h"
 
-enum { ANY_LIFETIME = -1, ROUNDS = 4, FIRST_TO_LAST = 3, DISCOUNT = 50 };
+enum { ANY_LIFETIME = -1, LIFETIMES = 2, ROUNDS = 4, DISCOUNT = 50, FINALISTS = 3 };
 
-static const double alike = 0.01, surprise = 0.03;
+static const double alike[HEC_DETAILS] = {0.01, 0.005, 0.005}, surprise = 0.03;
 
 // ---- what the user said
-
-enum { LISTED_MAX = 16 };
 
 void hec_search_settings(MlirOperation module, struct hec_search *s) {
     s->fixed_overlap = !hec_setting_is_auto(module, HEC_KEY_parallel_placement_overlap);
@@ -101,150 +95,6 @@ static bool choose_owners(MlirOperation module, struct hec_search *s, struct hec
     return true;
 }
 
-// ---- simulation
-
-// The program of candidates whose replicas live as long.
-struct variant {
-    MlirOperation module;
-    struct hec_setup setup; // Its costs; the rest is the search's.
-    struct hec_script script;
-    int64_t room; // Bytes of a device that are left for replicas; negative: not even the rest fits.
-    bool sound;
-};
-
-struct searching {
-    struct hec_search *search;
-    struct hec_arena *arena;
-    MlirOperation module;
-    const struct hec_pass_options *options;
-    struct variant variant[2][2]; // By lifetime, and whether they re-materialize.
-};
-
-// Without place-buffers nobody knows, and nothing decides.
-static int64_t room_beside(const struct variant *v) {
-    struct hec_memory memory;
-    if (!v->sound || !hec_memory_of(v->module, &memory)) return -1;
-    return (int64_t)v->setup.costs.machine.memory - (memory.all - memory.item[HEC_MEMORY_REPLICAS]);
-}
-
-// The passes behind shard go over a copy of the module.
-static struct variant *variant_of(struct searching *g, const struct hpl_movement *of) {
-    struct variant *v = &g->variant[of->lifetime][of->rematerialize];
-    if (v->module.ptr) return v;
-    struct hpl_movement movement = g->search->setup.movement;
-    movement.rematerialize = of->rematerialize;
-    movement.lifetime = of->lifetime;
-    movement.calibrate = HPL_CALIBRATES_WORTH; // Costs nothing where nothing is calibrated.
-    v->module = mlirOperationClone(g->module);
-    hec_movement_write(v->module, &movement);
-    v->setup = g->search->setup;
-    v->sound = (!g->options->rest || g->options->rest(g->options, v->module) == HEC_PASS_DONE) &&
-               hec_costs_of(v->module, &v->setup.costs) &&
-               hec_script_of(v->module, &v->setup.costs, HEC_SEARCH_LAYERS, g->arena, &v->script);
-    v->room = g->search->slot_bytes ? g->search->slot_bytes : room_beside(v);
-    return v;
-}
-
-// A choice to compare, and its simulated time.
-struct compared {
-    const struct variant *variant; // NULL: nothing is compared.
-    struct hpl_movement movement;
-    double us;
-    bool sound;
-};
-
-// Iterations that are simulated: one, which stands for all, or where replicas live for a step its first, its last, and
-// one between for the others.
-static int64_t enough(const struct hec_script *script, const struct hpl_movement *movement) {
-    if (movement->lifetime == HPL_LIFETIME_ITERATION) return 1;
-    return script->iterations < FIRST_TO_LAST ? script->iterations : FIRST_TO_LAST;
-}
-
-bool hec_search_us(const struct hec_setup *setup, const struct hec_script *script,
-                   const struct hpl_movement *movement, double *us) {
-    struct hec_script brief = *script;
-    struct hec_step_time step;
-    double ends[FIRST_TO_LAST];
-    brief.iterations = enough(script, movement);
-    const struct hec_timeline_request request = {
-        .setup = setup,
-        .script = &brief,
-        .movement = movement,
-        .steps = 1,
-        .begins = hec_setup_begin(setup, brief.iterations),
-        .sums = true,
-    };
-    if (hec_timeline(&request, &(struct hec_timeline_result){.step = &step, .ends = ends}))
-        return false;
-    const double other = brief.iterations > 1 ? ends[1] - ends[0] : step.body_us;
-    const double left = (double)(script->iterations - brief.iterations);
-    *us = step.us + (script->shortened - 1) * step.body_us + left * script->shortened * other;
-    return true;
-}
-
-static void simulate_one(void *context, int number) {
-    struct compared *c = (struct compared *)context + number;
-    c->sound = hec_search_us(&c->variant->setup, &c->variant->script, &c->movement, &c->us);
-}
-
-static bool is_same(const struct hpl_movement *a, const struct hpl_movement *b) {
-    return a->overlap == b->overlap && a->slots == b->slots && a->calibrate == b->calibrate &&
-           a->rematerialize == b->rematerialize && a->lifetime == b->lifetime &&
-           a->import_discount == b->import_discount;
-}
-
-static bool is_known(const struct hec_search *s, const struct hpl_movement *choice) {
-    bool known = false;
-    for (int i = 0; i < s->count; i++) known |= is_same(&s->candidate[i].movement, choice);
-    return known;
-}
-
-static void add(struct hec_search *s, const struct compared *of) {
-    const struct hpl_movement *m = &of->movement;
-    struct hec_candidate *c = &s->candidate[s->count++];
-    *c = (struct hec_candidate){.movement = *m, .us = of->us};
-    c->replica_bytes = hec_replica_bytes(&s->setup.costs, s->setup.policy, m);
-    const int64_t room = of->variant ? of->variant->room : -1;
-    c->fits = room < 0 || c->replica_bytes <= room; // Less than nothing decides nothing.
-}
-
-// Re-materialization that is open (-1) is for replicas that do not fit: it costs time.
-static bool rematerializes_at(struct searching *g, struct hpl_movement kept, int rematerialize) {
-    const struct hec_search *s = g->search;
-    if (rematerialize >= 0) return rematerialize;
-    kept.rematerialize = false;
-    const int64_t room = variant_of(g, &kept)->room;
-    return room >= 0 && hec_replica_bytes(&s->setup.costs, s->setup.policy, &kept) > room;
-}
-
-// Adds the choices that are not known yet, in their order, as far as there is room; those that the planner
-// refuses, as a policy does that cannot hold all experts in so few slots, are left out. False: a pass behind
-// shard refuses the module, which it has reported.
-static bool consider(struct searching *g, const struct hpl_movement *choice, int count,
-                     int rematerialize) {
-    struct compared compared[LISTED_MAX];
-    struct hec_search *s = g->search;
-    int wanted = 0;
-    for (int i = 0; i < count && s->count + wanted < s->most; i++) {
-        struct compared c = {.movement = choice[i]};
-        c.movement.rematerialize = rematerializes_at(g, choice[i], rematerialize);
-        bool known = is_known(s, &c.movement);
-        for (int k = 0; k < wanted; k++) known |= is_same(&compared[k].movement, &c.movement);
-        if (known) continue;
-        c.sound = true; // Until a simulation refuses it.
-        if (!hec_module_only_placed(g->module)) {
-            c.variant = variant_of(g, &c.movement);
-            if (!c.variant->sound) return false;
-        }
-        compared[wanted++] = c;
-    }
-    if (!hec_module_only_placed(g->module)) hec_in_parallel(wanted, simulate_one, compared);
-    for (int i = 0; i < wanted; i++) {
-        if (compared[i].sound) add(s, &compared[i]);
-    }
-    return true;
-}
-
 // ---- the choice
 
 // Whether `a` is faster than `b`, or nearer to what memory there is.
@@ -258,7 +108,9 @@ static bool is_faster(const struct hec_candidate *a, const struct hec_candidate 
 }
 
 static bool is_among(const struct hec_search *s, int i) {
-    return s->among == ANY_LIFETIME || s->among == (int)s->candidate[i].movement.lifetime;
+    const struct hec_candidate *c = &s->candidate[i];
+    return (s->among == ANY_LIFETIME || s->among == (int)c->movement.lifetime) &&
+           c->detail >= s->detail;
 }
 
 // The best one but `except`; -1: there is none.
@@ -272,7 +124,7 @@ static int best_of(const struct hec_search *s, int except) {
     int best = fastest;
     for (int i = 0; i < s->count; i++) {
         const struct hec_candidate *c = &s->candidate[i];
-        const bool near = c->us <= (1 + alike) * s->candidate[fastest].us;
+        const bool near = c->us <= (1 + alike[s->detail]) * s->candidate[fastest].us;
         const int64_t more = c->replica_bytes - s->candidate[best].replica_bytes;
         if (i != except && is_among(s, i) && c->fits && near &&
             (more < 0 || (more == 0 && is_faster(c, &s->candidate[best]))))
@@ -292,16 +144,20 @@ static int with_calibration(const struct hec_search *s, int chosen) {
             other->movement.slots == c->movement.slots &&
             other->movement.rematerialize == c->movement.rematerialize &&
             other->movement.lifetime == c->movement.lifetime &&
-            other->movement.import_discount == c->movement.import_discount &&
+            other->movement.import_discount == c->movement.import_discount && is_among(s, i) &&
             other->fits == c->fits && other->us <= (1 + surprise) * c->us)
             return i;
     }
     return chosen;
 }
 
-static void choose(struct hec_search *s) {
-    s->chosen = with_calibration(s, best_of(s, -1));
+// False: there are no candidates to choose among.
+static bool choose(struct hec_search *s) {
+    const int best = best_of(s, -1);
+    if (best < 0) return false;
+    s->chosen = with_calibration(s, best);
     s->second = best_of(s, s->chosen);
+    return true;
 }
 
 static int64_t most_experts(const struct hec_search *s) {
@@ -321,39 +177,39 @@ static int rematerializes(MlirOperation module, const struct hec_search *s) {
     return hec_setting_is(module, HEC_KEY_parallel_placement_rematerialize, "true");
 }
 
-static bool vary_slots(struct searching *g, struct hpl_movement c, int rematerialize) {
+static bool vary_slots(struct hec_searching *g, struct hpl_movement c, int rematerialize) {
     const struct hec_search *s = g->search;
     // Policies that keep nothing at owners need room for all experts.
     const int64_t devices = s->setup.costs.machine.nodes * s->setup.costs.machine.devices;
     const int64_t share = (most_experts(s) + devices - 1) / devices;
-    int64_t value[LISTED_MAX] = {1, 2, 3, 4, 6, 8, 12, 16, share, share + 1, 2 * share};
+    int64_t value[HEC_LISTED_MAX] = {1, 2, 3, 4, 6, 8, 12, 16, share, share + 1, 2 * share};
     const int given =
-        hec_setting_listed(g->module, HEC_KEY_parallel_placement_memory, value, LISTED_MAX);
+        hec_setting_listed(g->module, HEC_KEY_parallel_placement_memory, value, HEC_LISTED_MAX);
     const int usual = hpl_from_shards(s->setup.policy) ? 11 : 8;
-    struct hpl_movement choice[LISTED_MAX];
+    struct hpl_movement choice[HEC_LISTED_MAX];
     int count = 0;
     for (int i = 0; i < (given ? given : usual); i++) {
         c.slots = value[i];
         if (c.slots <= most_experts(s)) choice[count++] = c;
     }
-    return consider(g, choice, count, rematerialize);
+    return hec_consider(g, choice, count, rematerialize);
 }
 
-static bool vary_overlap(struct searching *g, struct hpl_movement c, int rematerialize) {
+static bool vary_overlap(struct hec_searching *g, struct hpl_movement c, int rematerialize) {
     const struct hec_search *s = g->search;
     const int64_t t = c.overlap;
-    int64_t value[LISTED_MAX] = {t / 4,     t / 2,     3 * t / 4, t + 1,
-                                 5 * t / 4, 3 * t / 2, 2 * t,     4 * t};
+    int64_t value[HEC_LISTED_MAX] = {t / 4,     t / 2,     3 * t / 4, t + 1,
+                                     5 * t / 4, 3 * t / 2, 2 * t,     4 * t};
     const int given = hec_setting_listed(g->module, HEC_KEY_parallel_placement_overlap, value,
-                                         LISTED_MAX),
+                                         HEC_LISTED_MAX),
               usual = 8;
     const int count = given ? given : usual;
-    struct hpl_movement choice[LISTED_MAX];
+    struct hpl_movement choice[HEC_LISTED_MAX];
     for (int i = 0; i < count; i++) {
         c.overlap = value[i] < most_experts(s) ? value[i] : most_experts(s);
         choice[i] = c;
     }
-    return consider(g, choice, count, rematerialize);
+    return hec_consider(g, choice, count, rematerialize);
 }
 
 // A candidate takes time in proportion to experts times devices: with very many of both few are compared.
@@ -370,16 +226,15 @@ static int most_candidates(const struct hec_search *s) {
 }
 
 // The search itself: from `c` on, among replicas that live as long. False as above.
-static bool find_candidates(struct searching *g, struct hpl_movement c, int rematerialize) {
+static bool find_candidates(struct hec_searching *g, struct hpl_movement c, int rematerialize) {
     struct hec_search *s = g->search;
     s->among = (int)c.lifetime;
     for (int round = 0; round < ROUNDS; round++) {
         const struct hpl_movement before = c;
         const bool one = s->fixed_slots || !s->uses_slots;
-        if (!(one ? consider(g, &c, 1, rematerialize) : vary_slots(g, c, rematerialize)))
+        if (!(one ? hec_consider(g, &c, 1, rematerialize) : vary_slots(g, c, rematerialize)))
             return false;
-        if (s->count == 0) return true;
-        choose(s);
+        if (!choose(s)) return true;
         c.slots = s->candidate[s->chosen].movement.slots;
         if (!s->fixed_overlap && s->uses_overlap && !vary_overlap(g, c, rematerialize))
             return false;
@@ -387,30 +242,31 @@ static bool find_candidates(struct searching *g, struct hpl_movement c, int rema
         c = s->candidate[s->chosen].movement;
         if (c.overlap == before.overlap && c.slots == before.slots) break;
     }
-    if (rematerialize < 0 && !consider(g, &c, 1, !c.rematerialize)) return false;
+    if (rematerialize < 0 && !hec_consider(g, &c, 1, !c.rematerialize)) return false;
     choose(s);
     c = s->candidate[s->chosen].movement;
-    if (s->fixed_calibrate || c.calibrate == HPL_CALIBRATES_NEVER) return true;
-    c.calibrate = HPL_CALIBRATES_NEVER;
-    return consider(g, &c, 1, c.rematerialize);
+    if (s->fixed_calibrate || !s->setup.policy->calibrates) return true;
+    const bool never = c.calibrate == HPL_CALIBRATES_NEVER;
+    c.calibrate = never ? HPL_CALIBRATES_WORTH : HPL_CALIBRATES_NEVER;
+    return hec_consider(g, &c, 1, c.rematerialize);
 }
 
 // At the full price of imports, then, for replicas of a step, at a lower one: those of an iteration were 3 to 5 %
 // slower with it when messages were simulated one by one. False as above.
-static bool find_prices(struct searching *g, struct hpl_movement c, int rematerialize) {
+static bool find_prices(struct hec_searching *g, struct hpl_movement c, int rematerialize) {
     struct hec_search *s = g->search;
     if (!find_candidates(g, c, rematerialize)) return false;
-    if (c.lifetime != HPL_LIFETIME_STEP || !s->uses_overlap || s->count == 0) return true;
+    if (c.lifetime != HPL_LIFETIME_STEP || !s->uses_overlap || !choose(s)) return true;
     c = s->candidate[s->chosen].movement;
     c.import_discount = DISCOUNT;
     return find_candidates(g, c, rematerialize);
 }
 
 // With either lifetime, where that is open; then the best one with the other, for comparison. False as above.
-static bool find_lifetimes(struct searching *g, struct hpl_movement c, int rematerialize) {
+static bool find_lifetimes(struct hec_searching *g, struct hpl_movement c, int rematerialize) {
     struct hec_search *s = g->search;
     if (!find_prices(g, c, rematerialize)) return false;
-    if (s->fixed_lifetime || s->count == 0) return true;
+    if (s->fixed_lifetime || !choose(s)) return true;
     c = s->candidate[s->chosen].movement;
     c.lifetime = HPL_LIFETIME_STEP;
     c.import_discount = 0;
@@ -419,14 +275,82 @@ static bool find_lifetimes(struct searching *g, struct hpl_movement c, int remat
     choose(s);
     c = s->candidate[s->chosen].movement;
     c.lifetime = c.lifetime == HPL_LIFETIME_STEP ? HPL_LIFETIME_ITERATION : HPL_LIFETIME_STEP;
-    return consider(g, &c, 1, c.rematerialize);
+    return hec_consider(g, &c, 1, c.rematerialize);
+}
+
+// The fastest candidate of a lifetime at a price; -1: there is none.
+static int fastest_of(const struct hec_search *s, int lifetime, int discount) {
+    int of = -1;
+    for (int i = 0; i < s->count; i++) {
+        const struct hec_candidate *c = &s->candidate[i];
+        if ((int)c->movement.lifetime == lifetime && c->movement.import_discount == discount &&
+            (of < 0 || is_faster(c, &s->candidate[of])))
+            of = i;
+    }
+    return of;
+}
+
+// The fastest ones so far in all layers. Calibration counts as it does where is chosen.
+static void compare_finalists(struct hec_searching *g) {
+    struct hec_search *s = g->search;
+    struct hpl_movement finalist[FINALISTS];
+    bool taken[HEC_CANDIDATES_MAX] = {false};
+    int count = 0;
+    s->among = ANY_LIFETIME;
+    for (int round = 0; round < FINALISTS; round++) {
+        int next = -1;
+        for (int i = 0; i < s->count; i++) {
+            if (!taken[i] && is_among(s, i) &&
+                (next < 0 || is_faster(&s->candidate[i], &s->candidate[next])))
+                next = i;
+        }
+        if (next < 0) break;
+        taken[next] = true;
+        next = with_calibration(s, next);
+        taken[next] = true;
+        finalist[count++] = s->candidate[next].movement;
+    }
+    hec_detail(g, HEC_DETAIL_WHOLE, finalist, count);
+}
+
+// The best of each lifetime and price, message by message, and from the best of these on m and t in turn. False as
+// above.
+static bool find_singly(struct hec_searching *g, int rematerialize) {
+    struct hec_search *s = g->search;
+    struct hpl_movement best[2 * LIFETIMES];
+    int count = 0;
+    s->among = ANY_LIFETIME;
+    const int all = s->count ? best_of(s, -1) : -1;
+    if (all < 0 || !s->candidate[all].fits || !hec_may_be_single(g)) return true;
+    for (int k = 0; k < 2 * LIFETIMES; k++) {
+        const int of = fastest_of(s, k / 2, k % 2 * DISCOUNT);
+        if (of >= 0) best[count++] = s->candidate[of].movement;
+    }
+    hec_detail(g, HEC_DETAIL_BRIEF, best, count);
+    const int first = best_of(s, -1);
+    if (first >= 0 && !find_candidates(g, s->candidate[first].movement, rematerialize))
+        return false;
+    if (first >= 0) compare_finalists(g);
+    return true;
+}
+
+// The choice of all. Those that were simulated in less detail take as many times as long as it does.
+static void choose_of_all(struct hec_search *s) {
+    s->among = ANY_LIFETIME;
+    while (best_of(s, -1) < 0) s->detail--; // The planner refuses all in such detail.
+    choose(s);
+    const struct hec_candidate chosen = s->candidate[s->chosen];
+    for (int i = 0; i < s->count; i++) {
+        struct hec_candidate *c = &s->candidate[i];
+        if (c->detail < chosen.detail) c->us *= chosen.us / chosen.took[c->detail];
+    }
 }
 
 // The largest `overlap` that is listed and not above it; the least listed where all are above.
 static int64_t among_listed(MlirOperation module, int64_t overlap) {
-    int64_t value[LISTED_MAX], best = -1, least = INT64_MAX;
+    int64_t value[HEC_LISTED_MAX], best = -1, least = INT64_MAX;
     const int given =
-        hec_setting_listed(module, HEC_KEY_parallel_placement_overlap, value, LISTED_MAX);
+        hec_setting_listed(module, HEC_KEY_parallel_placement_overlap, value, HEC_LISTED_MAX);
     for (int i = 0; i < given; i++) {
         if (value[i] <= overlap && value[i] > best) best = value[i];
         if (value[i] < least) least = value[i];
@@ -459,7 +383,7 @@ bool hec_search(MlirOperation module, const struct hec_pass_options *options,
     hec_search_settings(module, s);
     const int64_t overlap = first_overlap(module, s);
     if (!choose_owners(module, s, arena, overlap)) return false;
-    struct searching g = {.search = s, .arena = arena, .module = module, .options = options};
+    struct hec_searching g = {.search = s, .arena = arena, .module = module, .options = options};
     struct hpl_movement c = s->setup.movement;
     const bool calibrate = s->setup.policy->calibrates &&
                            !hec_setting_is(module, HEC_KEY_parallel_placement_calibrate, "false");
@@ -467,18 +391,15 @@ bool hec_search(MlirOperation module, const struct hec_pass_options *options,
     c.calibrate = calibrate ? HPL_CALIBRATES_WORTH : HPL_CALIBRATES_NEVER;
     c.slots = hec_setting_count(module, HEC_KEY_parallel_placement_memory, 0);
     s->most = most_candidates(s);
-    const bool found = find_lifetimes(&g, c, rematerializes(module, s));
-    for (int k = 0; k < 4; k++) {
-        struct variant *v = &g.variant[k / 2][k % 2];
-        if (v->module.ptr) mlirOperationDestroy(v->module);
-    }
+    const bool found = find_lifetimes(&g, c, rematerializes(module, s)) &&
+                       find_singly(&g, rematerializes(module, s));
+    hec_searching_free(&g);
     if (!found) return false;
     if (s->count == 0)
         return hec_ir_error(
             module,
             "`parallel.experts = %s` cannot place these experts on this cluster, with %s slots",
             s->setup.policy->name, s->fixed_slots ? "so few" : "1 to 8");
-    s->among = ANY_LIFETIME;
-    choose(s);
+    choose_of_all(s);
     return true;
 }

@@ -9,12 +9,22 @@
 
 enum { HEC_CANDIDATES_MAX = 128, HEC_SEARCH_LAYERS = 12 };
 
+// How candidates are simulated, each way for fewer of them than the one before.
+enum hec_detail {
+    HEC_DETAIL_SUMS,  // Messages are sums.
+    HEC_DETAIL_BRIEF, // Message by message, in few layers.
+    HEC_DETAIL_WHOLE, // Message by message, in as many layers as sums.
+    HEC_DETAILS
+};
+
 // Choices of one candidate, and their result.
 struct hec_candidate {
     struct hpl_movement movement;
-    double us;             // hec_search_us: to compare candidates with.
-    int64_t replica_bytes; // On one device: runtime/plan/slots.h.
-    bool fits;             // In memory.
+    double us; // To compare candidates with.
+    enum hec_detail detail;
+    double took[HEC_DETAILS]; // hec_search_us up to that detail.
+    int64_t replica_bytes;    // On one device: runtime/plan/slots.h.
+    bool fits;                // In memory.
 };
 
 struct hec_search {
@@ -28,8 +38,10 @@ struct hec_search {
     int count;
     int most; // Candidates that are compared; fewer than HEC_CANDIDATES_MAX on a very large cluster.
     struct hec_candidate candidate[HEC_CANDIDATES_MAX];
-    int among;          // The lifetime of the candidates among which is chosen; -1: any.
-    int chosen, second; // Indices in `candidate`; second -1: there is no other.
+    int among;              // The lifetime of the candidates among which is chosen; -1: any.
+    enum hec_detail detail; // Is chosen among those alone that were simulated so...
+    int singles;            // ... and how many were, message by message.
+    int chosen, second;     // Indices in `candidate`; second -1: there is no other.
 };
 
 // Reads the user's settings, and the memory that a device has for replicas.
@@ -40,10 +52,10 @@ void hec_search_settings(MlirOperation module, struct hec_search *search);
 bool hec_search(MlirOperation module, const struct hec_pass_options *options,
                 struct hec_arena *arena, struct hec_search *search);
 
-// A step's time, as the search counts it: of few iterations, with a full forecast and messages as sums. False:
-// the planner refuses.
+// A step's time, as the search counts it: of few iterations, with a full forecast, in some detail. False: the planner
+// refuses.
 bool hec_search_us(const struct hec_setup *setup, const struct hec_script *script,
-                   const struct hpl_movement *movement, double *us);
+                   const struct hpl_movement *movement, enum hec_detail detail, double *us);
 
 // The candidates that reports tell of, as the attribute hecate.searched: the chosen one, the runner-up, and for
 // each choice the nearest that differs in it alone. For a module without the attribute, or with text that is no list

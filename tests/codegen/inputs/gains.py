@@ -22,7 +22,7 @@ def step(text):
 
 
 text = explain()
-t, m = re.search(r"  t = (\d+) .*\n.*  m = (\d+) ", text).groups()
+t, m = re.search(r"  t = (\d+) .*\n.*?  m = (\d+) ", text).groups()
 gains = dict(re.findall(r"^  (?:t = \d+|m = \d+|kept|re-materialized|calibrated|as forecast) +"
                         r"(t = \d+|m = \d+|re-materialized|kept|as forecast|calibrated) +([-+][\d.]+) %", text, re.M))
 assert len(gains) == 4, text
