@@ -22,7 +22,7 @@ WRAPPED = ("malloc", "calloc", "realloc", "free", "aligned_alloc", "mmap", "munm
 # A file of the runtime, and a change in it: before it looks at values, a program copies them all.
 FAULT = ("runtime/params/slice.c", "    struct hrt_staging *staging = buffer->staging;\n    if (!staging) return",
          "    struct hrt_staging *staging = buffer->staging;\n    static char *all;\n"
-         "    const size_t whole = (size_t)(buffer->placement->program->param_elements * element_of(buffer));\n"
+         "    const size_t whole = (size_t)(buffer->placement->program->param_elements * element_of(buffer, slice->tensor.param));\n"
          "    if (!all) all = memset(malloc(whole), 1, whole);\n    if (!staging) return")
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
