@@ -124,7 +124,8 @@ def heading(options):
     kind = "Real" if options.real else "Emulated"
     how = ("kernels compute" if options.real else
            f"compute as timed waits by {Path(options.device).name}, scaled to the paper's cluster A")
-    return f"""# Policies that move experts
+    more = ", and dense parameters kept in several ways" if options.dense else ""
+    return f"""# Policies that move experts{more}
 
 {kind}: bench/fssdp/compare.py, {options.nodes} nodes x {options.ranks} ranks on one machine of {os.cpu_count()} cores, real bytes over
 {options.rate} a node, {how}; {Path(options.model).name} {options.compile}. Medians of
