@@ -38,9 +38,11 @@ NEEDLESS = {
     ("submit", "hrt_net_lane_submit", "hrt_experts_move_start", "hrt_experts_materialize", "hrt_experts_prefetch"):
         HOST_WAITED,
     ("submit", "hrt_net_lane_submit", "hrt_experts_move_start", "hrt_experts_calibrate", "forward"): HOST_WAITED,
-    ("submit", "hrt_net_lane_submit", "hrt_experts_move_start", "hrt_experts_materialize", "forward", "hrt_params_state_forward",
-     "hrt_train_evaluate"): HOST_WAITED,
-    ("wait_for", "hrt_device_join", "hrt_train_evaluate"):
+    ("submit", "hrt_net_lane_submit", "hrt_experts_move_start", "hrt_experts_materialize", "forward"):
+        "who sends to this rank has waited for results of rows that it has computed before; where it gets no rows the wait is needed",
+    ("wait_for", "hrt_device_join", "move_set", "change_owners"):
+        "no access needs it, but the host compares plans next with ranks whose devices may wait for what this one still sends",
+    ("wait_for", "hrt_device_join", "evaluate_source"):
         "the host has just waited for the losses of what read these ids; an evaluation need not know that",
     ("wait_for", "join", "hrt_device_read"): "the copy behind it waits itself, but cannot look after other ranks meanwhile",
 }

@@ -58,7 +58,7 @@ assert fits(given.stdout) and not given.stderr, given
 assert c_of(OLMOE) == c_of(OLMOE, sets=listed(choice))
 
 # A set value stays.
-other = run("--explain=memory", OLMOE, sets=["parallel.microbatch=4", "cluster.device.memory=32GB"])
+other = run("--explain=memory", OLMOE, sets=["parallel.microbatch=4", "cluster.device.memory=28GB"])
 assert "parallel.microbatch" not in chosen(other.stderr) and chosen(other.stderr) and fits(other.stdout), other
 
 # Any choice fits, and no program does whose settings go less far.

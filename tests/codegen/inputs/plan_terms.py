@@ -11,7 +11,7 @@ HECATEC = ["hecatec", EXAMPLES / "gpt-moe-s.moe", f"--cluster={EXAMPLES / 'clust
 
 # Policy, its terms besides its own plan, other values of its keys, and tokens of a step, in Ki.
 CASES = [
-    ("fssdp", {}, {"window_bytes": 20000000, "row_cross": 10**10, "chunk_send": 1, "chunk_near": 1, "grad_send": 1,
+    ("fssdp", {"slots": 8}, {"window_bytes": 20000000, "row_cross": 10**10, "chunk_send": 1, "chunk_near": 1, "grad_send": 1,
                    "overlap": 1, "slots": 1, "window": 1, "reshard_every": 1, "even": True, "calibrate": "never", "policy": "hecate"}, 256),
     ("fssdp", {"overlap": 64, "gather_hidden": 0, "reduce_hidden": 0, "gather_hidden_first": 0, "reduce_hidden_first": 0,
                "row_cross": 10**7},
@@ -19,7 +19,7 @@ CASES = [
     ("fastermoe", {}, {"row_compute": 10**9, "row_send": 10**9}, 256),
     ("fssdp", {}, {"known": 1}, 256),
     ("fssdp", {"slots": 1, "rematerialize": True}, {"rematerialize": False}, 256),
-    ("fssdp", {"lifetime": "step", "iterations": 2, "overlap": 64, "gather_hidden": 0, "reduce_hidden": 0,
+    ("fssdp", {"lifetime": "step", "iterations": 2, "overlap": 64, "slots": 8, "gather_hidden": 0, "reduce_hidden": 0,
                "gather_hidden_first": 0, "reduce_hidden_first": 0, "row_cross": 10**7},
      {"lifetime": "iteration", "iterations": 10**6}, 512),
 ]
