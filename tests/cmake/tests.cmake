@@ -64,7 +64,7 @@ function(hecate_add_ranks_test file)
     foreach(ranks ${numbers})
       add_test(NAME "${name}, ${ranks} ranks${suffix}" COMMAND ${HECATE_LEASH}
         ${PROJECT_SOURCE_DIR}/tests/runtime/${launcher} ${ranks} $<TARGET_FILE:${target}>)
-      set_tests_properties("${name}, ${ranks} ranks${suffix}" PROPERTIES LABELS ranks TIMEOUT 300
+      set_tests_properties("${name}, ${ranks} ranks${suffix}" PROPERTIES LABELS ranks TIMEOUT 900
         PROCESSORS 2)
     endforeach()
   endforeach()
