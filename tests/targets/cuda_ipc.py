@@ -43,8 +43,8 @@ FAULTS = {
     "CUDA_DEVICE_MAX_CONNECTIONS=1": (2, "error: CUDA_DEVICE_MAX_CONNECTIONS is 1: .* need 13 queues"),
 }
 # Planted: a missing wait of a receive is a race between processes, in any schedule. A missing wait of a send, or a
-# token that is written before its copy is made: a race, too, or the data in the place is gone before it is taken. The first
-# 22 sends find places of which nothing has to be taken.
+# token that is written before its copy is made: a race, too, or the data in the place is gone before it is taken.
+# The first 22 sends find places of which nothing has to be taken.
 RACE = "simt: race between processes on .*: (read|written) by stream"
 PLANTED = {"unready:20": RACE, "unready:50": RACE, "unready:all": RACE,
            **{fault: RACE + "|waited for rank" for fault in ("untaken:30", "untaken:50", "early:50", "early:51")}}
