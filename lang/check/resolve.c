@@ -108,11 +108,16 @@ static void no_microbatch(struct hec_checker *checker, const struct hec_setting_
     const struct hec_setting *microbatch = &values->value[HEC_KEY_parallel_microbatch];
     const struct hec_setting *group = &values->value[HEC_KEY_train_group];
     const char *why = "";
-    if (choice.unit > 1)
+    const char *objective = values->value[HEC_KEY_train_objective].value;
+    if (choice.unit > 1 && strcmp(objective, "dpo") == 0)
         why = hec_arena_format(
             checker->arena,
-            " and is a multiple of %lld, as `train.group = %s` and `train.objective = %s` need",
-            (long long)choice.unit, group->value, values->value[HEC_KEY_train_objective].value);
+            " and is a multiple of %lld, as `train.group = %s` and `train.objective = dpo` need",
+            (long long)choice.unit, group->value);
+    else if (choice.unit > 1)
+        why = hec_arena_format(checker->arena,
+                               " and is a multiple of %lld, as `train.group = %s` needs",
+                               (long long)choice.unit, group->value);
     hec_error(checker, microbatch->at,
               "no microbatch of %s divides the %lld sequences of a device%s", microbatch->value,
               (long long)choice.sequences, why);
