@@ -41,6 +41,11 @@
     {.name = "q_lora_rank", .null = NONE}, MUST("kv_lora_rank"), MUST("qk_nope_head_dim"),         \
         MUST("qk_rope_head_dim"), MUST("v_head_dim"), USUAL("num_key_value_heads", NONE),          \
         USUAL("head_dim", NONE), USUAL("qk_head_dim", NONE)
+#define GLM_MIXTURE                                                                                \
+    USUAL("intermediate_size", NONE), MUST("moe_intermediate_size"),                               \
+        USUAL("n_routed_experts", NONE), USUAL("num_local_experts", NONE),                         \
+        MUST("n_shared_experts"), USUAL("topk_method", "\"noaux_tc\""),                            \
+        USUAL("scoring_func", "\"sigmoid\""), USUAL("n_group", "1"), USUAL("topk_group", "1")
 #define END                                                                                        \
     { 0 }
 
@@ -183,15 +188,7 @@ static const struct hec_hf_key glm4_moe[] = {
     AUX(NONE),
     MUST("num_key_value_heads"),
     USUAL("head_dim", NONE),
-    USUAL("intermediate_size", NONE),
-    MUST("moe_intermediate_size"),
-    USUAL("n_routed_experts", NONE),
-    USUAL("num_local_experts", NONE),
-    MUST("n_shared_experts"),
-    USUAL("topk_method", "\"noaux_tc\""),
-    USUAL("scoring_func", "\"sigmoid\""),
-    USUAL("n_group", "1"),
-    USUAL("topk_group", "1"),
+    GLM_MIXTURE,
     MUST("first_k_dense_replace"),
     MUST("norm_topk_prob"),
     USUAL("routed_scaling_factor", "1"),
@@ -208,15 +205,7 @@ static const struct hec_hf_key glm4_moe_lite[] = {
     AUX(NONE),
     LATENT,
     USUAL("pretraining_tp", NONE),
-    USUAL("intermediate_size", NONE),
-    MUST("moe_intermediate_size"),
-    USUAL("n_routed_experts", NONE),
-    USUAL("num_local_experts", NONE),
-    MUST("n_shared_experts"),
-    USUAL("topk_method", "\"noaux_tc\""),
-    USUAL("scoring_func", "\"sigmoid\""),
-    USUAL("n_group", "1"),
-    USUAL("topk_group", "1"),
+    GLM_MIXTURE,
     USUAL("first_k_dense_replace", "1"),
     USUAL("mlp_layer_types", NONE),
     {.name = "norm_topk_prob", .absent = "true", .null = "false"},
