@@ -1,7 +1,8 @@
 // The lanes of several ranks. Wires advance only inside their calls, so a helper thread turns the lanes of what moves behind the
 // computation: it posts, tests and adds what is next in them ("a turn"). A thread that waits for a lane turns it
 // itself meanwhile. The helper sleeps between two turns, and until the next submit when nothing is under way: a
-// thread that waits inside of a transport would take a core from the computation.
+// thread that waits inside of a transport would take a core from the computation. Where the ranks of a machine take all of
+// its cores, a thread that waits turns all lanes, and the helper leaves the core to it.
 #include <assert.h>
 #include <stdlib.h>
 #include <time.h>
@@ -85,7 +86,8 @@ static void *help(void *argument) {
         while (own->under_way == 0 && !own->leave) pthread_cond_wait(&own->work, &own->lock);
         if (own->leave) break;
         pthread_mutex_unlock(&own->lock);
-        while (turn_all(own)) { // Turns again: received data may let other lists go on.
+        // Turns again: received data may let other lists go on.
+        while (!atomic_load(&own->waiting) && turn_all(own)) {
         }
         nanosleep(&(struct timespec){.tv_nsec = own->interval_ns}, NULL);
         pthread_mutex_lock(&own->lock);
@@ -108,8 +110,12 @@ void hrt_net_helper_stop(struct hrt_net *own) {
     if (own->threaded) pthread_join(own->helper, NULL);
 }
 
+void hrt_net_wait(struct hrt_net *own, bool begins) {
+    atomic_store(&own->waiting, begins && own->crowded);
+}
+
 void hrt_net_help(struct hrt_net *own) {
-    if (!own->threaded) turn_all(own);
+    if (own->crowded || !own->threaded) turn_all(own);
 }
 
 void hrt_net_submit(struct hrt_comm *comm, int number, struct hrt_steps *steps) {
@@ -141,6 +147,7 @@ void hrt_net_join(struct hrt_comm *comm, const struct hrt_mark *mark, const char
     struct hrt_net *own = comm->own;
     struct hrt_net_lane *lane = &own->lane[mark->lane];
     hrt_net_busy(own);
+    hrt_net_wait(own, true);
     while (!hrt_net_reached(comm, mark)) {
         const uint64_t before = atomic_load(&own->progress);
         if (pthread_mutex_trylock(&lane->turning) == 0) {
@@ -155,6 +162,7 @@ void hrt_net_join(struct hrt_comm *comm, const struct hrt_mark *mark, const char
             hrt_net_nap(own);
         }
     }
+    hrt_net_wait(own, false);
     hrt_net_busy(own);
 }
 

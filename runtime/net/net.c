@@ -152,8 +152,8 @@ void hrt_net_begin(struct hrt_net *own, struct hrt_comm *comm, int nodes, uint64
     find_machines(own);
     int machine = 0; // Ranks of this one.
     for (int r = 0; r < own->size; r++) machine += own->machine_of[r] == own->machine_of[own->rank];
-    const bool crowded = machine >= sysconf(_SC_NPROCESSORS_ONLN);
-    own->spins = crowded ? 10 : 2000;
+    own->crowded = machine >= sysconf(_SC_NPROCESSORS_ONLN);
+    own->spins = own->crowded ? 10 : 2000;
     own->interval_ns = machine > sysconf(_SC_NPROCESSORS_ONLN) ? 1000000 : 200000;
     open_flag(comm, key);
     hrt_net_helper_start(own);

@@ -140,6 +140,7 @@ struct hrt_net {
     int patience;     // Seconds after which one that others wait for does, though it lives.
     int spins;        // Polls before a waiting rank sleeps between polls.
     long interval_ns; // Between two tests of the helper thread.
+    bool crowded;     // The ranks of this machine leave no core for helper threads.
 
     struct hrt_net_pieces collective; // Only the caller's thread touches these.
     struct hrt_net_lane lane[HRT_LANES];
@@ -150,6 +151,7 @@ struct hrt_net {
     int64_t under_way; // Lists of lanes that the helper turns.
     bool threaded, leave;
     pthread_t helper;
+    atomic_bool waiting; // The caller waits and turns every lane; the helper lets it.
 
     // The wait that the caller is in; only its thread touches these.
     uint64_t seen;    // Progress when it last looked.
@@ -236,7 +238,9 @@ void hrt_net_submit(struct hrt_comm *comm, int lane, struct hrt_steps *steps);
 bool hrt_net_reached(struct hrt_comm *comm, const struct hrt_mark *mark);
 void hrt_net_join(struct hrt_comm *comm, const struct hrt_mark *mark, const char *why);
 
-// For a collective that waits: where there is no helper thread, does its work.
+// Between hrt_net_wait(own, true) and (own, false) the caller waits, and calls hrt_net_help at each look: it does the
+// work of the helper thread where there is none, or no core for it.
+void hrt_net_wait(struct hrt_net *own, bool begins);
 void hrt_net_help(struct hrt_net *own);
 
 // peers.c: starts to watch the processes of this machine.

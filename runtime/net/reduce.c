@@ -24,6 +24,7 @@ static int first_awaited(const struct hrt_net_pieces *pieces) {
 static void finish(struct hrt_net *own, const char *what) {
     struct hrt_net_pieces *pieces = &own->collective;
     hrt_net_busy(own);
+    hrt_net_wait(own, true);
     hrt_net_help(own);
     while (pieces->count > 0) {
         if (hrt_net_advance(own, pieces) > 0) {
@@ -34,6 +35,7 @@ static void finish(struct hrt_net *own, const char *what) {
             hrt_net_nap(own);
         }
     }
+    hrt_net_wait(own, false);
 }
 
 // Runs the steps of own->telling, messages alone, round by round.
