@@ -120,20 +120,20 @@ def variants_table(title, results):
     return "\n".join(lines) + "\n"
 
 
-def heading(options):
+def heading(options, title="Policies that move experts"):
     kind = "Real" if options.real else "Emulated"
     how = ("kernels compute" if options.real else
            f"compute as timed waits by {Path(options.device).name}, scaled to the paper's cluster A")
     more = ", and dense parameters kept in several ways" if options.dense else ""
-    return f"""# Policies that move experts{more}
+    return f"""# {title}{more}
 
-{kind}: bench/fssdp/compare.py, {options.nodes} nodes x {options.ranks} ranks on one machine of {os.cpu_count()} cores, real bytes over
+{kind}: bench/fssdp/{Path(sys.argv[0]).name}, {options.nodes} nodes x {options.ranks} ranks on one machine of {os.cpu_count()} cores, real bytes over
 {options.rate} a node, {how}; {Path(options.model).name} {options.compile}. Medians of
 {options.steps - options.skip} steps. Load of the machine before: {os.getloadavg()[0]:.1f}.
 """
 
 
-def arguments():
+def parser():
     parser = argparse.ArgumentParser()
     parser.add_argument("--hecatec", required=True)
     parser.add_argument("--loads", nargs="+", default=["zipf:1.2"])
@@ -153,7 +153,10 @@ def arguments():
     parser.add_argument("--dense", action="store_true", help="also fssdp with each way to keep dense parameters")
     parser.add_argument("--data", default="/usr/share/common-licenses/GPL-3")
     parser.add_argument("--out")
-    options = parser.parse_args()
+    return parser
+
+
+def finished(options):
     if options.quarter:
         options.rate, options.device = "250mbit", HERE / "v100-quarter.device"
         options.compile = f"{QUARTER} {options.compile}"
@@ -161,7 +164,7 @@ def arguments():
 
 
 def main():
-    options = arguments()
+    options = finished(parser().parse_args())
     texts = [heading(options)]
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)

@@ -1,8 +1,8 @@
-// The lanes of several ranks. Wires advance only inside their calls, so a helper thread turns the lanes of what moves behind the
-// computation: it posts, tests and adds what is next in them ("a turn"). A thread that waits for a lane turns it
-// itself meanwhile. The helper sleeps between two turns, and until the next submit when nothing is under way: a
-// thread that waits inside of a transport would take a core from the computation. Where the ranks of a machine take all of
-// its cores, a thread that waits turns all lanes, and the helper leaves the core to it.
+// The lanes of several ranks. Wires advance only inside their calls, so a helper thread turns the lanes of what
+// moves behind the computation: it posts, tests and adds what is next in them ("a turn"). A thread that waits for
+// a lane turns it itself meanwhile. The helper sleeps between two turns, and until the next submit when nothing is
+// under way: a thread that waits inside of a transport would take a core from the computation. Where the ranks of
+// a machine take all of its cores, a thread that waits turns all lanes, and the helper leaves the core to it.
 #include <assert.h>
 #include <stdlib.h>
 #include <time.h>

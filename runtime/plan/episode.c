@@ -85,7 +85,7 @@ static struct hpl_problem terms_of(const struct hpl_episode *e, const struct hpl
                    .window_bytes = m->window_bytes,
                    .slack = SLACK,
                    // Replicas that balance does not need before the gate are left to calibration.
-                   .replica_rows = hpl_episode_calibrates(e) && !e->known
+                   .replica_rows = hpl_episode_calibrates(e)
                                        ? INT32_MAX
                                        : hpl_paying_rows(params, grads, s->row_bytes),
                    .import_rows = 1,
@@ -113,6 +113,10 @@ bool hpl_episode_move(struct hpl_episode *e, const struct hpl_movement *movement
     for (int other = 0; other < 2; other++) {
         const bool lasts = movement->lifetime == HPL_LIFETIME_STEP;
         const int64_t serves = lasts ? hpl_max(movement->iterations, 1) : 1;
+        e->serves = serves;
+        e->replica_rows =
+            hpl_paying_rows((sizes->param_bytes + 63) / 64 * 64 / serves,
+                            (sizes->grad_bytes + 63) / 64 * 64 / serves, sizes->row_bytes);
         struct hpl_problem problem = terms_of(e, movement, sizes, serves, other);
         e->plan[other] = (struct hpl_terms){problem.budget, problem.costs};
         problem = terms_of(e, movement, sizes, 1, other);
@@ -168,6 +172,23 @@ static bool expect(struct hpl_episode *e, int32_t layer) {
     return true;
 }
 
+// Known counts are those of the gate: replicas of calibration travel with the rest, and so do those that pay by rows.
+static enum hpl_status add_what_pays(struct hpl_episode *e, int32_t layer,
+                                     struct hpl_plan *placed) {
+    const struct hpl_loads loads = loads_of(e, e->forecast);
+    struct hpl_problem problem = problem_of(e, layer, e->late, &loads);
+    struct hpl_calibration result;
+    enum hpl_status status =
+        hpl_episode_calibrate(e, layer, e->serves, e->forecast, placed, &result);
+    e->shared = -1;
+    if (status != HPL_OK) return status;
+    problem.budget.replica_rows = e->replica_rows;
+    problem.budget.import_rows = INT32_MAX;
+    problem.present = placed;
+    status = hpl_place(e->policy, &problem, &e->spare, e->share, &e->work);
+    return status == HPL_OK ? hpl_plan_copy(placed, &e->spare) : status;
+}
+
 enum hpl_status hpl_episode_plan(struct hpl_episode *e, int32_t layer, const uint32_t *exact,
                                  struct hpl_plan *placed) {
     const bool behind = e->policy->when == HPL_WHEN_EXACT;
@@ -175,8 +196,11 @@ enum hpl_status hpl_episode_plan(struct hpl_episode *e, int32_t layer, const uin
     const struct hpl_problem problem = problem_of(e, layer, e->plan, &loads);
     e->shared = -1;
     if (e->policy->when == HPL_WHEN_PERIODIC) return HPL_OK;
-    if (behind || expect(e, layer) || hpl_from_shards(e->policy))
-        return hpl_place(e->policy, &problem, placed, e->share, &e->work);
+    if (behind || expect(e, layer) || hpl_from_shards(e->policy)) {
+        const enum hpl_status status = hpl_place(e->policy, &problem, placed, e->share, &e->work);
+        const bool adds = e->known && hpl_episode_calibrates(e);
+        return status == HPL_OK && adds ? add_what_pays(e, layer, placed) : status;
+    }
     return hpl_plan_of_owners(placed, e->experts, problem.owner);
 }
 

@@ -41,6 +41,8 @@ struct hpl_episode {
     enum hpl_split split;
     enum hpl_calibrates calibrates; // Where the policy can.
     bool known;                     // Plans are made from the counts to come.
+    int64_t serves;                 // Iterations that a plan serves.
+    int32_t replica_rows;           // Rows that pay for a replica, where routes are known.
     int32_t window;                 // Iterations whose mean is the forecast.
     struct hpl_terms plan[2];       // Before the gate: of the first layer, of others.
     struct hpl_terms late[2];       // Behind it.

@@ -160,6 +160,32 @@ static void more_is_added_early_in_a_step(void **state) {
     free_run(run);
 }
 
+// Counts that are known before the gate give the plan that calibration would make behind it, and more replicas.
+static void known_plans_are_calibrated(void **state) {
+    (void)state;
+    struct run *run = new_run();
+    struct hpl_episode *e = &run->episode;
+    struct hpl_plan *plan = &run->c->plan;
+    int32_t larger = 0;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        struct hpl_calibration result;
+        begin(run, "fssdp", seed);
+        memcpy(run->past[1], run->past[0], sizeof run->past[0]);
+        run->seen = 1;
+        if (hpl_episode_plan(e, 1, NULL, plan) != HPL_OK) continue;
+        assert_int_equal(hpl_episode_calibrate(e, 1, 1, run->past[1], plan, &result), HPL_OK);
+        const int32_t holders = plan->first[plan->experts];
+        e->known = true;
+        assert_int_equal(hpl_episode_plan(e, 1, NULL, plan), HPL_OK);
+        assert_true(plan->first[plan->experts] >= holders);
+        larger += plan->first[plan->experts] > holders;
+        assert_int_equal(hpl_episode_calibrate(e, 1, 1, run->past[1], plan, &result), HPL_OK);
+        assert_int_equal(result.level_after, result.level_before); // Nothing is left for later.
+    }
+    assert_true(larger > 5);
+    free_run(run);
+}
+
 // Replicas that balance does not need are left to calibration only where there is one; the first layer hides less.
 static void terms(void **state) {
     (void)state;
@@ -231,6 +257,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_forecast_is_the_rounded_mean),
         cmocka_unit_test(plans_are_those_of_the_planner),
+        cmocka_unit_test(known_plans_are_calibrated),
         cmocka_unit_test(more_is_added_early_in_a_step),
         cmocka_unit_test(terms),
         cmocka_unit_test(owners_follow_placements),
