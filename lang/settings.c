@@ -13,6 +13,7 @@ static const char placements[] = "auto|replicate"
 
 // Behind the first sign.
 #define HRT_HF_FAMILY(name, ...) "|" #name
+#define HRT_HF_LIKE HRT_HF_FAMILY
 static const char families[] =
 #include "runtime/store/hf_families.def"
     ;

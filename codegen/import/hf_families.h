@@ -1,5 +1,5 @@
-// The families whose config.json is known: facts of each that its file does not state, and its keys. Data alone:
-// hf_read.c reads by it.
+// The families whose config.json is known: facts of each that its file does not state, and its keys. Data alone, a file
+// of runtime/store/families each: hf_read.c reads by it.
 #ifndef HECATE_CODEGEN_IMPORT_HF_FAMILIES_H
 #define HECATE_CODEGEN_IMPORT_HF_FAMILIES_H
 
@@ -11,6 +11,10 @@
 // Facts of a family that its config.json does not state.
 struct hec_hf_family {
     const char *name;
+    const char *
+        like; // Another family, which has all but the name and `outer`. NULL: it is one of its own.
+    const char *
+        outer; // The model_type of models that also read images, and have this text model. NULL: none has.
     // Ended by a key without a name. An unlisted key is no key of the family, and has no effect.
     const struct hec_hf_key *keys;
     const char
@@ -33,7 +37,6 @@ struct hec_hf_family {
     bool shared_gate;
     bool local; // Attention (hf_local.c).
     bool latent;
-    bool predictors; // Its folders may have a layer that predicts a token after the next one.
     // The values of scoring_func and topk_method; NULL: they say nothing.
     const char *score, *method;
     bool greedy;    // Another topk_method: no groups.
@@ -44,7 +47,7 @@ struct hec_hf_family {
     bool sinks, clamped;
 };
 
-// The family of that name, or NULL.
+// The family of that name, or the one that it is like; NULL: none has the name.
 const struct hec_hf_family *hec_hf_family_of(const char *name);
 
 // The family behind another one, NULL behind the last; behind NULL the first.

@@ -8,11 +8,11 @@ enum { POSITIONS_MOST = 4096, FAMILIES_MOST = 256 };
 
 // Enters the text model of a model that also reads images.
 static const char *read_type(struct hec_hf_config *config) {
-    static const char *const outer[] = {"llama4", "kimi_k25"};
+    const struct hec_hf_family *family = NULL;
     const char *name = hec_hf_text(config, "model_type", NULL);
     bool inside = false;
-    for (size_t i = 0; i < sizeof outer / sizeof *outer; i++)
-        inside |= name && strcmp(name, outer[i]) == 0;
+    while (name && !inside && (family = hec_hf_next_family(family)))
+        inside = family->outer && strcmp(name, family->outer) == 0;
     if (!inside) return name;
     return hec_hf_descend(config, "text_config") ? hec_hf_text(config, "model_type", NULL) : NULL;
 }
@@ -318,7 +318,7 @@ static void refuse_others(struct hec_hf_config *config) {
 static const char *owner_of(const char *key) {
     const struct hec_hf_family *family = NULL;
     while ((family = hec_hf_next_family(family))) {
-        for (const struct hec_hf_key *own = family->keys; own->name; own++) {
+        for (const struct hec_hf_key *own = family->keys; own && own->name; own++) {
             if (strcmp(own->name, key) == 0) return family->name;
         }
     }
@@ -329,7 +329,7 @@ bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model)
     const char *dtype = read_dtype(config, ""); // The file's, should its text model not have one.
     const struct hec_hf_family *family = find_family(config);
     if (!family || !hec_hf_set_keys(config, family->keys)) return false;
-    *model = (struct hec_hf_model){.family = family->name};
+    *model = (struct hec_hf_model){.family = hec_hf_text(config, "model_type", NULL)};
     model->vocabulary = hec_hf_count(config, "vocab_size", 0);
     model->width = hec_hf_count(config, "hidden_size", 0);
     model->layers = hec_hf_count(config, "num_hidden_layers", 0);
@@ -349,7 +349,7 @@ bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model)
     if (family->clamped) read_clamps(config, model);
     read_shared(config, family, model);
     read_dense_layers(config, family, model);
-    if (family->predictors) read_predictor(config, model);
-    if (config->sound) hec_hf_warn_foreign(config, family->name, owner_of);
+    read_predictor(config, model);
+    if (config->sound) hec_hf_warn_foreign(config, model->family, owner_of);
     return config->sound;
 }

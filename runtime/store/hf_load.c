@@ -203,7 +203,7 @@ static void warn_left(struct loading *loading, size_t count, const char *which) 
 // no such layer.
 static bool settle_predictors(struct loading *loading) {
     const struct hrt_program *program = loading->placement->program;
-    if (!loading->family->predictors) return true;
+    if (!hrt_store_hf_may_predict(loading->family)) return true;
     if (hrt_store_hf_predicts(loading->family, program))
         return hrt_store_hf_check_copies(&loading->folder, loading->family, program, loading->left);
     warn_left(loading, hrt_store_hf_pass_over(loading->left),

@@ -25,7 +25,7 @@ bool hrt_store_hf_predicts(const struct hrt_hf_family *family, const struct hrt_
     bool found = false;
     for (int i = 0; i < program->params && !found; i++)
         found = hrt_store_hf_is_predictor(program->param[i].path);
-    return found && family->predictors;
+    return found && hrt_store_hf_may_predict(family);
 }
 
 bool hrt_store_hf_next_copy(const struct hrt_hf_family *family, const struct hrt_program *program,

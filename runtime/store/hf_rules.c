@@ -1,4 +1,4 @@
-// The families, and how their tensors lie.
+// How the tensors of families lie: what families share, and the words that their files (families/*.def) use.
 #include "runtime/store/hf_rules.h"
 
 #include <stddef.h>
@@ -7,18 +7,34 @@
 
 enum { PATH = 512 };
 
+// ---- paths of ours, and the beginning of names there
+
 #define LAYER "model.layers.{}."
-#define EXPERTS LAYER "mlp.experts."
+#define ROUTER "layers.{}.*.router"
+#define SELECT_BIAS "layers.{}.*.select_bias"
+#define EXPERTS "layers.{}.*.experts.{e}."
+#define SHARED "layers.{}.*.shared."
+#define DENSE "layers.{}.*."
+#define MTP "mtp."
+
+// ---- one tensor of ours in one there
+
 #define ONE(path, theirs, how)                                                                     \
     {                                                                                              \
         .ours = path, .layout = { {.name = theirs, .form = how} }                                  \
     }
 #define SAME(path, theirs) ONE(path, theirs, HRT_HF_SAME)
 #define VECTOR(path, theirs) ONE(path, theirs, HRT_HF_VECTOR)
+#define ROW(path, theirs) ONE(path, theirs, HRT_HF_ROW)
 #define TURNED(path, theirs) ONE(path, theirs, HRT_HF_TURNED)
+#define TURNED_IN(path, theirs) ONE(path, theirs, HRT_HF_TURNED_IN)
+#define GLU(path, there)                                                                           \
+    TURNED(path "w1", there "gate_proj.weight"), TURNED(path "w3", there "up_proj.weight"),        \
+        TURNED(path "w2", there "down_proj.weight")
 
-// All experts of a layer in one tensor: gate and up [E, 2 * F, D], or straight [E, D, 2 * F]; down [E, D, F], or [E, F,
-// D].
+// ---- experts
+
+// All of a layer in one tensor: gate and up [E, 2 * F, D], or straight [E, D, 2 * F]; down [E, D, F], or [E, F, D].
 #define GATE_UP LAYER "mlp.experts.gate_up_proj"
 #define DOWN LAYER "mlp.experts.down_proj"
 #define ALL_GATE_UP(how, which)                                                                    \
@@ -30,7 +46,7 @@ enum { PATH = 512 };
     { .name = DOWN, .form = how, .together = true, .beside = GATE_UP, .beside_parts = 2 }
 #define EXPERT_IN(path, theirs, which)                                                             \
     {                                                                                              \
-        .ours = "layers.{}.*.experts.{e}." path, .layout = {                                       \
+        .ours = EXPERTS path, .layout = {                                                          \
             {.name = theirs, .form = HRT_HF_TURNED},                                               \
             ALL_GATE_UP(HRT_HF_TURNED, which),                                                     \
             ALL_GATE_UP(HRT_HF_STRAIGHT, which)                                                    \
@@ -38,14 +54,64 @@ enum { PATH = 512 };
     }
 #define EXPERT_OUT(path, theirs)                                                                   \
     {                                                                                              \
-        .ours = "layers.{}.*.experts.{e}." path, .layout = {                                       \
+        .ours = EXPERTS path, .layout = {                                                          \
             {.name = theirs, .form = HRT_HF_TURNED},                                               \
             ALL_DOWN(HRT_HF_TURNED),                                                               \
             ALL_DOWN(HRT_HF_STRAIGHT)                                                              \
         }                                                                                          \
     }
+// One by one; folders of transformers' may have them together.
+#define EXPERTS_ONE_BY_ONE(there, gate, up, down)                                                  \
+    EXPERT_IN("w1", there gate ".weight", 0), EXPERT_IN("w3", there up ".weight", 1),              \
+        EXPERT_OUT("w2", there down ".weight")
 
-// Rules that all families share. The first rule that fits counts.
+// Together, straight: gates behind one another, and then up.
+#define PART_OF_ALL(theirs, how, which, of)                                                        \
+    .name = theirs, .form = how, .together = true, .part = which, .parts = of
+#define STRAIGHT_OF_ALL(path, theirs, which, of)                                                   \
+    {                                                                                              \
+        .ours = EXPERTS path, .layout = { {PART_OF_ALL(theirs, HRT_HF_STRAIGHT, which, of)} }      \
+    }
+#define EXPERTS_STRAIGHT(in, out)                                                                  \
+    STRAIGHT_OF_ALL("w1", in, 0, 2), STRAIGHT_OF_ALL("w3", in, 1, 2),                              \
+        STRAIGHT_OF_ALL("w2", out, 0, 1)
+
+// Together, gate and up in turn, with biases: straight, or turned in MXFP4.
+#define TURN_OF_ALL(path, theirs, which, of)                                                       \
+    {                                                                                              \
+        .ours = EXPERTS path, .layout = {                                                          \
+            {PART_OF_ALL(theirs, HRT_HF_STRAIGHT, which, of), .interleaved = true},                \
+            {PART_OF_ALL(theirs "_blocks", HRT_HF_TURNED, which, of), .interleaved = true,         \
+             .scales = theirs "_scales"}                                                           \
+        }                                                                                          \
+    }
+#define BIAS_OF_ALL(path, theirs, which, of)                                                       \
+    {                                                                                              \
+        .ours = EXPERTS path, .layout = {                                                          \
+            {PART_OF_ALL(theirs "_bias", HRT_HF_VECTOR, which, of), .interleaved = true}           \
+        }                                                                                          \
+    }
+#define EXPERTS_IN_TURN(in, out)                                                                   \
+    TURN_OF_ALL("w1", in, 0, 2), TURN_OF_ALL("w3", in, 1, 2), TURN_OF_ALL("w2", out, 0, 1),        \
+        BIAS_OF_ALL("b1", in, 0, 2), BIAS_OF_ALL("b3", in, 1, 2), BIAS_OF_ALL("b2", out, 0, 1)
+
+// ---- the layer that predicts a token more; its other parameters are called as those of `layers.{}`
+
+#define PREDICTOR                                                                                  \
+    TURNED(MTP "eh_proj", LAYER "eh_proj.weight"), VECTOR(MTP "enorm", LAYER "enorm.weight"),      \
+        VECTOR(MTP "hnorm", LAYER "hnorm.weight"),                                                 \
+        VECTOR(MTP "norm", LAYER "shared_head.norm.weight")
+
+// Its copies of what it shares with the model; the last of a model whose embedding is its head.
+const struct hrt_hf_rule hrt_store_hf_copies[HRT_HF_COPIES] = {
+    SAME("embed", LAYER "embed_tokens.weight"),
+    TURNED("head", LAYER "shared_head.head.weight"),
+    SAME("embed", LAYER "shared_head.head.weight"),
+};
+
+// ---- rules
+
+// Those that all families share. The first rule that fits counts; a family's own come before.
 static const struct hrt_hf_rule common[] = {
     SAME("embed", "model.embed_tokens.weight"),
     TURNED("head", "lm_head.weight"),
@@ -54,7 +120,7 @@ static const struct hrt_hf_rule common[] = {
     TURNED("layers.{}.attention.wq", LAYER "self_attn.q_proj.weight"),
     TURNED("layers.{}.attention.wk", LAYER "self_attn.k_proj.weight"),
     TURNED("layers.{}.attention.wv", LAYER "self_attn.v_proj.weight"),
-    ONE("layers.{}.attention.wo", LAYER "self_attn.o_proj.weight", HRT_HF_TURNED_IN),
+    TURNED_IN("layers.{}.attention.wo", LAYER "self_attn.o_proj.weight"),
     VECTOR("layers.{}.attention.bq", LAYER "self_attn.q_proj.bias"),
     VECTOR("layers.{}.attention.bk", LAYER "self_attn.k_proj.bias"),
     VECTOR("layers.{}.attention.bv", LAYER "self_attn.v_proj.bias"),
@@ -71,112 +137,28 @@ static const struct hrt_hf_rule common[] = {
     VECTOR("layers.{}.attention.kv_a", LAYER "self_attn.kv_a_layernorm.weight"),
     TURNED("layers.{}.attention.wkv_b", LAYER "self_attn.kv_b_proj.weight"),
     VECTOR("layers.{}.*_norm", LAYER "post_attention_layernorm.weight"),
-    TURNED("layers.{}.*.router", LAYER "mlp.gate.weight"),
-    VECTOR("layers.{}.*.select_bias", LAYER "mlp.gate.e_score_correction_bias"),
-    EXPERT_IN("w1", EXPERTS "{e}.gate_proj.weight", 0),
-    EXPERT_IN("w3", EXPERTS "{e}.up_proj.weight", 1),
-    EXPERT_OUT("w2", EXPERTS "{e}.down_proj.weight"),
-    TURNED("layers.{}.*.shared.w1", LAYER "mlp.shared_expert.gate_proj.weight"),
-    TURNED("layers.{}.*.shared.w3", LAYER "mlp.shared_expert.up_proj.weight"),
-    TURNED("layers.{}.*.shared.w2", LAYER "mlp.shared_expert.down_proj.weight"),
-    ONE("layers.{}.*.shared_gate", LAYER "mlp.shared_expert_gate.weight", HRT_HF_ROW),
-    TURNED("layers.{}.*.w1", LAYER "mlp.gate_proj.weight"),
-    TURNED("layers.{}.*.w3", LAYER "mlp.up_proj.weight"),
-    TURNED("layers.{}.*.w2", LAYER "mlp.down_proj.weight"),
+    TURNED(ROUTER, LAYER "mlp.gate.weight"),
+    VECTOR(SELECT_BIAS, LAYER "mlp.gate.e_score_correction_bias"),
+    EXPERTS_ONE_BY_ONE(LAYER "mlp.experts.{e}.", "gate_proj", "up_proj", "down_proj"),
+    GLU(SHARED, LAYER "mlp.shared_expert."),
+    ROW("layers.{}.*.shared_gate", LAYER "mlp.shared_expert_gate.weight"),
+    GLU(DENSE, LAYER "mlp."),
     {0},
 };
 
-#undef EXPERTS
-#define EXPERTS LAYER "block_sparse_moe.experts."
-static const struct hrt_hf_rule mixtral[] = {
-    TURNED("layers.{}.*.router", LAYER "block_sparse_moe.gate.weight"),
-    VECTOR("layers.{}.*.select_bias", LAYER "block_sparse_moe.e_score_correction_bias"),
-    EXPERT_IN("w1", EXPERTS "{e}.w1.weight", 0),
-    EXPERT_IN("w3", EXPERTS "{e}.w3.weight", 1),
-    EXPERT_OUT("w2", EXPERTS "{e}.w2.weight"),
-    {0},
-};
-
-// The layer that predicts a token more; its other parameters are called as those of `layers.{}`.
-#define PREDICTOR "mtp."
-static const struct hrt_hf_rule predictor[] = {
-    TURNED(PREDICTOR "eh_proj", LAYER "eh_proj.weight"),
-    VECTOR(PREDICTOR "enorm", LAYER "enorm.weight"),
-    VECTOR(PREDICTOR "hnorm", LAYER "hnorm.weight"),
-    VECTOR(PREDICTOR "norm", LAYER "shared_head.norm.weight"),
-    {0},
-};
-
-// Its copies of what it shares with the model; the last of a model whose embedding is its head.
-const struct hrt_hf_rule hrt_store_hf_copies[HRT_HF_COPIES] = {
-    SAME("embed", LAYER "embed_tokens.weight"),
-    TURNED("head", LAYER "shared_head.head.weight"),
-    SAME("embed", LAYER "shared_head.head.weight"),
-};
-
-static const struct hrt_hf_rule shared_experts[] = {
-    TURNED("layers.{}.*.shared.w1", LAYER "mlp.shared_experts.gate_proj.weight"),
-    TURNED("layers.{}.*.shared.w3", LAYER "mlp.shared_experts.up_proj.weight"),
-    TURNED("layers.{}.*.shared.w2", LAYER "mlp.shared_experts.down_proj.weight"),
-    {0},
-};
-
-// One tensor for all experts of a layer, gate and up in turn: straight, or turned in MXFP4.
-#define PART_OF_ALL(theirs, how, which, of)                                                        \
-    .name = theirs, .form = how, .together = true, .interleaved = true, .part = which, .parts = of
-#define EXPERT_OF_ALL(path, theirs, which, of)                                                     \
-    {                                                                                              \
-        .ours = "layers.{}.*.experts.{e}." path, .layout = {                                       \
-            {PART_OF_ALL(theirs, HRT_HF_STRAIGHT, which, of)},                                     \
-            {PART_OF_ALL(theirs "_blocks", HRT_HF_TURNED, which, of), .scales = theirs "_scales"}  \
+#define FACTS(...)
+#define KEYS(...)
+#define RULES(...)                                                                                 \
+    (const struct hrt_hf_rule[]) {                                                                 \
+        __VA_ARGS__, {                                                                             \
+            0                                                                                      \
         }                                                                                          \
     }
-#define BIAS_OF_ALL(path, theirs, which, of)                                                       \
-    {                                                                                              \
-        .ours = "layers.{}.*.experts.{e}." path, .layout = {                                       \
-            {PART_OF_ALL(theirs "_bias", HRT_HF_VECTOR, which, of)}                                \
-        }                                                                                          \
-    }
-static const struct hrt_hf_rule gpt_oss[] = {
-    VECTOR("layers.{}.attention.sinks", LAYER "self_attn.sinks"),
-    TURNED("layers.{}.*.router", LAYER "mlp.router.weight"),
-    VECTOR("layers.{}.*.router_bias", LAYER "mlp.router.bias"),
-    EXPERT_OF_ALL("w1", GATE_UP, 0, 2),
-    EXPERT_OF_ALL("w3", GATE_UP, 1, 2),
-    EXPERT_OF_ALL("w2", DOWN, 0, 1),
-    BIAS_OF_ALL("b1", GATE_UP, 0, 2),
-    BIAS_OF_ALL("b3", GATE_UP, 1, 2),
-    BIAS_OF_ALL("b2", DOWN, 0, 1),
-    {0},
-};
-
-// One tensor for all experts of a layer, gates behind one another, and then up: straight.
-#define STRAIGHT_OF_ALL(path, theirs, which, of)                                                   \
-    {                                                                                              \
-        .ours = "layers.{}.*.experts.{e}." path, .layout = {                                       \
-            {.name = LAYER theirs,                                                                 \
-             .form = HRT_HF_STRAIGHT,                                                              \
-             .together = true,                                                                     \
-             .part = which,                                                                        \
-             .parts = of}                                                                          \
-        }                                                                                          \
-    }
-static const struct hrt_hf_rule llama4[] = {
-    TURNED("layers.{}.*.router", LAYER "feed_forward.router.weight"),
-    STRAIGHT_OF_ALL("w1", "feed_forward.experts.gate_up_proj", 0, 2),
-    STRAIGHT_OF_ALL("w3", "feed_forward.experts.gate_up_proj", 1, 2),
-    STRAIGHT_OF_ALL("w2", "feed_forward.experts.down_proj", 0, 1),
-    TURNED("layers.{}.*.shared.w1", LAYER "feed_forward.shared_expert.gate_proj.weight"),
-    TURNED("layers.{}.*.shared.w3", LAYER "feed_forward.shared_expert.up_proj.weight"),
-    TURNED("layers.{}.*.shared.w2", LAYER "feed_forward.shared_expert.down_proj.weight"),
-    TURNED("layers.{}.*.w1", LAYER "feed_forward.gate_proj.weight"),
-    TURNED("layers.{}.*.w3", LAYER "feed_forward.up_proj.weight"),
-    TURNED("layers.{}.*.w2", LAYER "feed_forward.down_proj.weight"),
-    {0},
-};
+#define NO_RULES NULL
+#define HRT_HF_FAMILY(name_, facts, keys, rules) {.name = #name_, .own = rules},
+#define HRT_HF_LIKE(name_, other, ...) {.name = #name_, .like = #other},
 
 static const struct hrt_hf_family families[] = {
-#define HRT_HF_FAMILY(name, rules, predictors) {#name, rules, predictors},
 #include "runtime/store/hf_families.def"
 };
 
@@ -185,6 +167,10 @@ const struct hrt_hf_family *hrt_store_hf_family_named(const char *name) {
         if (strcmp(families[i].name, name) == 0) return &families[i];
     }
     return NULL;
+}
+
+static const struct hrt_hf_rule *own_of(const struct hrt_hf_family *family) {
+    return family->like ? hrt_store_hf_family_named(family->like)->own : family->own;
 }
 
 static bool matches(const char *pattern, const char *text) {
@@ -199,7 +185,7 @@ static bool matches(const char *pattern, const char *text) {
 }
 
 bool hrt_store_hf_is_predictor(const char *path) {
-    return strncmp(path, PREDICTOR, strlen(PREDICTOR)) == 0;
+    return strncmp(path, MTP, strlen(MTP)) == 0;
 }
 
 static const struct hrt_hf_rule *find_rule(const struct hrt_hf_rule *list, const char *path) {
@@ -209,20 +195,25 @@ static const struct hrt_hf_rule *find_rule(const struct hrt_hf_rule *list, const
     return NULL;
 }
 
+bool hrt_store_hf_may_predict(const struct hrt_hf_family *family) {
+    return find_rule(own_of(family), MTP "eh_proj") != NULL;
+}
+
 const struct hrt_hf_rule *hrt_store_hf_rule_of(const struct hrt_hf_family *family,
                                                const char *path) {
-    const bool predicts = family->predictors && hrt_store_hf_is_predictor(path);
+    const bool predicts = hrt_store_hf_may_predict(family) && hrt_store_hf_is_predictor(path);
     char layer[PATH] = "";
-    if (predicts) snprintf(layer, sizeof layer, "layers.{}.%s", path + strlen(PREDICTOR));
+    if (predicts) snprintf(layer, sizeof layer, "layers.{}.%s", path + strlen(MTP));
     const char *as_layer = predicts ? layer : path;
-    const struct hrt_hf_rule *rule = find_rule(family->own, as_layer);
-    if (!rule && predicts) rule = find_rule(predictor, path);
+    const struct hrt_hf_rule *rule = find_rule(own_of(family), as_layer);
+    if (!rule && predicts) rule = find_rule(own_of(family), path);
     return rule ? rule : find_rule(common, as_layer);
 }
 
 const struct hrt_hf_rule *hrt_store_hf_next_rule(const struct hrt_hf_family *family,
                                                  const struct hrt_hf_rule *rule) {
-    const struct hrt_hf_rule *next = rule ? rule + 1 : family->own ? family->own : common;
+    const struct hrt_hf_rule *own = own_of(family);
+    const struct hrt_hf_rule *next = rule ? rule + 1 : own ? own : common;
     if (next->ours) return next;
     const bool was_common = next >= common && next < common + sizeof common / sizeof *common;
     return was_common ? NULL : common;

@@ -2,7 +2,7 @@
 // compiler knows it, too.
 //
 // A family of models is a list of rules: a pattern of our paths, the name there, and its form. So one more family is
-// one more list (hf_rules.c), and no code.
+// one more file (families/*.def), and no code.
 #ifndef HECATE_RUNTIME_STORE_HF_RULES_H
 #define HECATE_RUNTIME_STORE_HF_RULES_H
 
@@ -45,10 +45,8 @@ struct hrt_hf_rule {
 
 struct hrt_hf_family {
     const char *name;
+    const char *like;              // Another family, which has the same rules. NULL: there is none.
     const struct hrt_hf_rule *own; // These count first. NULL: none.
-    // A folder may have a layer behind the others that predicts a token after the next one. A program has it as
-    // parameters `mtp.*`; one that has none passes over it.
-    bool predictors;
 };
 
 // NULL: there is no such family.
@@ -61,6 +59,10 @@ const struct hrt_hf_rule *hrt_store_hf_rule_of(const struct hrt_hf_family *famil
 // Steps through the rules of layers and model; begin with NULL. NULL: there is no further one.
 const struct hrt_hf_rule *hrt_store_hf_next_rule(const struct hrt_hf_family *family,
                                                  const struct hrt_hf_rule *rule);
+
+// Whether a folder may have a layer behind the others that predicts a token after the next one. A program has it as
+// parameters `mtp.*`; one that has none passes over it.
+bool hrt_store_hf_may_predict(const struct hrt_hf_family *family);
 
 // Whether a parameter is of the layer that predicts a token more.
 bool hrt_store_hf_is_predictor(const char *path);

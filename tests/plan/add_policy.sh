@@ -21,7 +21,10 @@ mkdir -p "$work/runtime"
 cp -r "$root/runtime/plan" "$work/runtime/"
 cp -r "$root/lang" "$work/"
 mkdir "$work/runtime/store"
-cp "$root/runtime/store/hf_families.def" "$work/runtime/store/" # Which the language reads, too.
+: >"$work/runtime/store/hf_families.def" # Which the language reads, too.
+for family in "$root"/runtime/store/families/*.def; do
+    echo "#include \"$family\"" >>"$work/runtime/store/hf_families.def"
+done
 mkdir -p "$work/kernels/router"
 cp "$root/kernels/router/scores.def" "$work/kernels/router/"
 cat >"$work/runtime/plan/policy_first.c" <<'C'
