@@ -54,6 +54,24 @@ void hec_hf_close(struct hec_hf_config *config) {
     *config = (struct hec_hf_config){0};
 }
 
+// The row of a key that is asked for.
+static const struct hec_hf_key *row_of(const struct hec_hf_config *config, const char *name) {
+    const struct hec_hf_key *key = config->keys;
+    while (key && key->name && strcmp(key->as ? key->as : key->name, name) != 0) key++;
+    return key && key->name ? key : NULL;
+}
+
+// The same, in the section that config is in: objects within the root have keys of their own.
+static const struct hec_hf_key *row_here(const struct hec_hf_config *config, const char *name) {
+    return config->section == config->root ? row_of(config, name) : NULL;
+}
+
+// How the file calls it.
+static const char *called(const struct hec_hf_config *config, const char *name) {
+    const struct hec_hf_key *row = row_here(config, name);
+    return row ? row->name : name;
+}
+
 // "config.json:12:3".
 static void print_place(const struct hec_hf_config *config, const char *key) {
     const char *in[4] = {0};
@@ -66,17 +84,12 @@ static void print_place(const struct hec_hf_config *config, const char *key) {
     fprintf(stderr, "%s:%u:%u: ", config->path, at.line, at.column);
 }
 
-static const struct hec_hf_key *row_of(const struct hec_hf_config *config, const char *name) {
-    const struct hec_hf_key *key = config->keys;
-    while (key && key->name && strcmp(key->name, name) != 0) key++;
-    return key && key->name ? key : NULL;
-}
-
-void hec_hf_refuse(struct hec_hf_config *config, const char *key, const char *format, ...) {
+void hec_hf_refuse(struct hec_hf_config *config, const char *asked, const char *format, ...) {
     va_list arguments;
-    const struct hec_hf_key *row = row_of(config, key);
+    const char *key = called(config, asked);
+    const struct hec_hf_key *row = row_of(config, asked);
     const json_t *above = json_object_get(config->root, key);
-    const bool stands = hec_hf_says(config, key) || (above && !json_is_null(above));
+    const bool stands = hec_hf_says(config, asked) || (above && !json_is_null(above));
     config->sound = false;
     if (stands || !row || !row->absent) {
         print_place(config, key);
@@ -91,8 +104,9 @@ void hec_hf_refuse(struct hec_hf_config *config, const char *key, const char *fo
 }
 
 bool hec_hf_says(const struct hec_hf_config *config, const char *key) {
-    const json_t *value = json_object_get(config->section, key);
-    return value && !json_is_null(value);
+    const struct hec_hf_key *row = row_here(config, key);
+    const json_t *value = json_object_get(config->section, row ? row->name : key);
+    return value && !json_is_null(value) && !(row && row->fixed);
 }
 
 // The default value of a key that is absent or null; NULL: there is none.
@@ -106,12 +120,11 @@ static json_t *stand_in(struct hec_hf_config *config, const struct hec_hf_key *r
 }
 
 static json_t *find(struct hec_hf_config *config, const char *key) {
-    json_t *value = json_object_get(config->section, key);
-    if (config->keys && config->section == config->root) {
-        const struct hec_hf_key *row = row_of(config, key);
-        if (!row) return NULL; // Another family's.
-        if (!hec_hf_says(config, key)) value = stand_in(config, row, value);
-    }
+    const struct hec_hf_key *row = row_here(config, key);
+    if (config->keys && config->section == config->root && !row) return NULL; // Another family's.
+    json_t *value = json_object_get(config->section, row ? row->name : key);
+    if (row && !hec_hf_says(config, key)) value = stand_in(config, row, value && !row->fixed);
+    if (row && row->zero && json_is_integer(value) && json_integer_value(value) == 0) return NULL;
     return json_is_null(value) ? NULL : value;
 }
 
@@ -122,11 +135,26 @@ bool hec_hf_has(struct hec_hf_config *config, const char *key) {
 // There is no place to name.
 static void miss(struct hec_hf_config *config, const char *key) {
     config->sound = false;
-    fprintf(stderr, "%s: error: there is no `%s`\n", config->path, key);
+    fprintf(stderr, "%s: error: there is no `%s`\n", config->path, called(config, key));
+}
+
+// The value that a list has for each layer; NULL, after a complaint: they differ, or there are too few.
+static const json_t *of_each(struct hec_hf_config *config, const char *key, const json_t *list) {
+    const size_t layers = (size_t)hec_hf_count(config, "num_hidden_layers", 0);
+    bool same = json_array_size(list) == layers;
+    for (size_t i = 1; same && i < layers; i++)
+        same = json_equal(json_array_get(list, i), json_array_get(list, 0));
+    if (!same) hec_hf_refuse(config, key, "must be one number, or the same one for each layer");
+    return same ? json_array_get(list, 0) : NULL;
 }
 
 int64_t hec_hf_count(struct hec_hf_config *config, const char *key, int64_t otherwise) {
+    const struct hec_hf_key *row = row_here(config, key);
     const json_t *value = find(config, key);
+    if (row && row->each && json_is_array(value)) {
+        value = of_each(config, key, value);
+        if (!value) return 1;
+    }
     if (!value) {
         if (otherwise) return otherwise;
         miss(config, key);
@@ -138,14 +166,32 @@ int64_t hec_hf_count(struct hec_hf_config *config, const char *key, int64_t othe
     return 1;
 }
 
+// Whether a key has the one value that it may have.
+static bool is_only(struct hec_hf_config *config, const struct hec_hf_key *key) {
+    if (!key->only) return true;
+    const json_t *value = find(config, key->as ? key->as : key->name);
+    json_t *only = hec_checked(json_loads(key->only, JSON_DECODE_ANY, NULL));
+    const bool same = !value ? json_is_null(only)
+                      : json_is_number(value) && json_is_number(only)
+                          ? json_number_value(value) == json_number_value(only)
+                          : json_equal(value, only);
+    json_decref(only);
+    return same;
+}
+
 bool hec_hf_set_keys(struct hec_hf_config *config, const struct hec_hf_key *keys) {
     bool there = true;
     config->keys = keys;
     for (const struct hec_hf_key *key = keys; key->name; key++) {
+        const char *name = key->as ? key->as : key->name;
         const json_t *value = json_object_get(config->root, key->name);
-        if (key->absent || hec_hf_says(config, key->name) || (value && key->null)) continue;
-        miss(config, key->name);
-        there = false;
+        if (!key->absent && !hec_hf_says(config, name) && !(value && key->null)) {
+            miss(config, name);
+            there = false;
+        } else if (!is_only(config, key)) {
+            hec_hf_refuse(config, name, "must be %s: %s", key->only, key->why);
+            there = false;
+        }
     }
     return there;
 }
@@ -218,12 +264,18 @@ static bool says_nothing(const json_t *value) {
            (json_is_object(value) && json_object_size(value) == 0);
 }
 
+static bool is_listed(const struct hec_hf_config *config, const char *name) {
+    const struct hec_hf_key *key = config->keys;
+    while (key->name && (key->fixed || strcmp(key->name, name) != 0)) key++;
+    return key->name;
+}
+
 void hec_hf_warn_foreign(const struct hec_hf_config *config, const char *family,
                          const char *(*others)(const char *key)) {
     const char *key;
     json_t *value;
     json_object_foreach(config->root, key, value) {
-        if (row_of(config, key) || says_nothing(value)) continue;
+        if (is_listed(config, key) || says_nothing(value)) continue;
         const char *other = others(key);
         print_place(config, key);
         if (other)

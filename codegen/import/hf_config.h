@@ -11,8 +11,15 @@
 // A key of a family's, and its default, as JSON, for files without it.
 struct hec_hf_key {
     const char *name;
+    const char *
+        as; // The key that means the same in most families, by which it is asked for. NULL: its own name.
     const char *absent; // Where it is not there; NULL: it must be.
     const char *null;   // Where it is null; NULL: as where it is not there.
+    const char *only;   // The one value that is not refused, and why; NULL: there is none.
+    const char *why;
+    bool fixed; // It is no key of the file: its value is always `absent`.
+    bool zero;  // 0 is as if it were not there.
+    bool each;  // It may be a list, of the same value for each layer.
 };
 
 struct hec_hf_config {
@@ -34,7 +41,7 @@ bool hec_hf_open(struct hec_hf_config *config, struct hec_arena *arena, const ch
 void hec_hf_close(struct hec_hf_config *config);
 
 // From here on the root has these keys and no others: unlisted keys are as if they were not there. False, after a
-// complaint of each: some must be there, and are not.
+// complaint of each: some must be there, and are not, or have a value that is refused.
 bool hec_hf_set_keys(struct hec_hf_config *config, const struct hec_hf_key *keys);
 
 // Whether the file itself says something other than null.

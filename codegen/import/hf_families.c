@@ -1,4 +1,4 @@
-// What the files of families say of config.json. A key has its default in transformers; one whose default has changed,
+// The words of families' files about config.json. A key has its default in transformers; one whose default has changed,
 // or that says how large a model is, must be there.
 #include "codegen/import/hf_families.h"
 
@@ -10,10 +10,18 @@
 #define USUAL(key, text)                                                                           \
     { .name = key, .absent = text } // Null is as if it were not there.
 
+#define CALLED(key, usual, text)                                                                   \
+    { .name = key, .as = usual, .absent = text } // By another name than in most families.
+#define FIXED(usual, text)                                                                         \
+    { .name = usual, .absent = text, .fixed = true } // The file cannot say it.
+#define ONLY(key, text, reason)                                                                    \
+    { .name = key, .absent = text, .only = text, .why = reason } // Any other value is refused.
+
 // The keys of all families. The last lines change nothing that a program computes.
-#define COMMON                                                                                     \
+#define COMMON MUST("num_experts_per_tok"), BASE
+#define BASE                                                                                       \
     MUST("model_type"), MUST("vocab_size"), MUST("hidden_size"), MUST("num_hidden_layers"),        \
-        MUST("num_attention_heads"), MUST("num_experts_per_tok"), USUAL("hidden_act", "\"silu\""), \
+        MUST("num_attention_heads"), USUAL("hidden_act", "\"silu\""),                              \
         USUAL("max_position_embeddings", NONE), USUAL("tie_word_embeddings", "false"),             \
         USUAL("attention_dropout", "0"), USUAL("dtype", NONE), USUAL("torch_dtype", NONE),         \
         USUAL("quantization_config", NONE), USUAL("per_layer_config", NONE),                       \

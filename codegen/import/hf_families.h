@@ -19,6 +19,7 @@ struct hec_hf_family {
     const struct hec_hf_key *keys;
     const char
         *experts[2]; // Keys that say how many: its name, and one that transformers takes for it.
+    const char *topk[2]; // The same of the experts of each token; NULL: num_experts_per_tok.
     const char *expert_width;
     const char *dense_width; // NULL: intermediate_size.
     enum hec_hf_norm norm;
@@ -33,7 +34,9 @@ struct hec_hf_family {
         renormalized; // Always the weights of the chosen experts; otherwise as norm_topk_prob says.
     bool aux;         // The loss that output_router_logits asks for.
     bool sigmoid;     // With a selection bias, unless
-    bool on_input;    // weights multiply the experts' input; then there is one shared expert.
+    bool on_input;    // weights multiply the experts' input.
+    bool select_bias; // With scores that are a softmax, too.
+    bool shared_one;  // There is one shared expert, as wide as the others.
     bool shared_gate;
     bool local; // Attention (hf_local.c).
     bool latent;
@@ -45,6 +48,12 @@ struct hec_hf_family {
     bool no_aux;    // The loss that output_router_logits asks for is not one that the language has.
     bool dense_one; // The first layer is dense, and first_k_dense_replace says so or nothing.
     bool sinks, clamped;
+    bool interleaved;        // Rope turns neighbouring elements.
+    bool norm_last;          // Queries and keys are rotated first, and normalized then.
+    bool ntk_alpha;          // rope_type dynamic with an alpha changes theta.
+    bool nope;               // Layers without a window know no positions, if others have one.
+    bool gated;              // Attention has a gate.
+    enum hec_hf_order order; // Where a layer has its norms.
 };
 
 // The family of that name, or the one that it is like; NULL: none has the name.

@@ -32,13 +32,29 @@ struct hec_hf_latent {
 // PLAIN: of each head that was rotated, without a gain.
 enum hec_hf_norm { HEC_HF_NO_NORM, HEC_HF_NORM_HEADS, HEC_HF_NORM_ALL, HEC_HF_NORM_PLAIN };
 
+// Where a layer has norms: of the input of attention and experts, of their output, or of both.
+enum hec_hf_order { HEC_HF_BEFORE, HEC_HF_AFTER, HEC_HF_AROUND };
+
+// Factors (muP, arXiv:2203.03466).
+struct hec_hf_factors {
+    double embedding,
+        residual;  // Factors of embeddings, and of the values that layers add; 1: none.
+    double scores; // A factor of attention's scores; 0: 1 / sqrt(head_width).
+    double logits; // Logits are divided by it.
+};
+
 struct hec_hf_model {
     const char *family;
     int64_t vocabulary, width, layers, positions;
     int64_t heads, groups, head_width; // Sizes of attention.
     struct hec_hf_latent latent;       // In place of groups and head_width.
     struct hec_hf_local local;
+    struct hec_hf_factors factors;
+    enum hec_hf_order order;
     bool interleaved;      // Rotates neighbouring elements.
+    bool norm_last;        // Norms of queries and keys come after rope.
+    bool nope;             // Attention without a window does not rotate.
+    bool gated;            // Attention's output is multiplied by a gate of its own.
     enum hec_hf_norm norm; // Norm of queries and keys: of each head, or of all together.
     bool bias_qkv, bias_out, sinks;
     double clip;         // Clips queries, keys and values; 0: none.

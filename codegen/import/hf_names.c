@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "lang/base/str.h"
-#include "runtime/store/hf_rules.h"
+#include "runtime/store/hf_page.h"
 
-enum { PATHS = 256, PATH = 512 };
+enum { PATHS = 256, PATH = 512, WHY = 300 };
 
 // A pattern as a path that is like `path`: * stands for the second last part of a layer's path, "sparse" of
 // "layers.{}.sparse.w1".
@@ -89,9 +89,8 @@ static bool are_one(const struct hrt_hf_family *family, const struct hec_param *
            share_a_layer(a, b);
 }
 
-bool hec_check_names(const struct hec_program *program, struct hec_diag *diag) {
-    const char *name = hec_program_text(program, HEC_KEY_names_hf_family);
-    const struct hrt_hf_family *family = hrt_store_hf_family_named(name ? name : "");
+static bool check_params(const struct hec_program *program, const struct hrt_hf_family *family,
+                         struct hec_diag *diag) {
     const uint32_t errors_before = diag->errors;
     for (int i = 0; family && i < program->params; i++) {
         const struct hec_param *param = program->param[i];
@@ -100,7 +99,7 @@ bool hec_check_names(const struct hec_program *program, struct hec_diag *diag) {
         if (!rule) {
             hec_diag_report(diag, HEC_ERROR, param->at,
                             "parameter `%s` has no name in family %s of Hugging Face's",
-                            param->path, name);
+                            param->path, family->name);
             suggest(family, param->path, diag);
         }
         for (int before = 0; rule && before < i; before++) {
@@ -108,9 +107,29 @@ bool hec_check_names(const struct hec_program *program, struct hec_diag *diag) {
             hec_diag_report(diag, HEC_ERROR, param->at,
                             "parameters `%s` and `%s` would both be `%s` in family %s of Hugging "
                             "Face's",
-                            program->param[before]->path, param->path, rule->layout[0].name, name);
+                            program->param[before]->path, param->path, rule->layout[0].name,
+                            family->name);
             break;
         }
     }
     return diag->errors == errors_before;
+}
+
+bool hec_check_names(const struct hec_program *program, struct hec_diag *diag) {
+    const char *name = hec_program_text(program, HEC_KEY_names_hf_family);
+    const char *rules = hec_program_text(program, HEC_KEY_names_hf_rules);
+    const struct hrt_hf_family *family = hrt_store_hf_family_named(name ? name : "");
+    struct hrt_hf_page page = {0};
+    char why[WHY];
+    if (rules && *rules) {
+        if (!hrt_store_hf_read_page(&page, name ? name : "", rules, why, sizeof why)) {
+            const struct hec_setting *at = hec_program_setting(program, HEC_KEY_names_hf_rules);
+            hec_diag_report(diag, HEC_ERROR, at->at, "names.hf.rules: %s", why);
+            return false;
+        }
+        family = &page.family;
+    }
+    const bool sound = check_params(program, family, diag);
+    hrt_store_hf_free_page(&page);
+    return sound;
 }

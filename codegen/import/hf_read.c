@@ -1,4 +1,5 @@
 // From config.json to a model: families differ by the keys that they have and by a row of a table.
+#include <math.h>
 #include <string.h>
 
 #include "codegen/import/hf_families.h"
@@ -117,6 +118,27 @@ static void read_attention(struct hec_hf_config *config, const struct hec_hf_fam
         read_window(config, family, model);
     hec_hf_read_rope(config, family, model);
     model->sinks = family->sinks;
+    model->gated = family->gated;
+    model->norm_last = family->norm_last;
+    model->interleaved |= family->interleaved;
+    model->nope = family->nope && model->window;
+}
+
+// Those of families that have such keys.
+static double read_factor(struct hec_hf_config *config, const char *key, double otherwise) {
+    const double factor = hec_hf_number(config, key, otherwise);
+    if (hec_hf_has(config, key) && !(factor > 0)) hec_hf_refuse(config, key, "must be above 0");
+    return factor;
+}
+
+static void read_factors(struct hec_hf_config *config, struct hec_hf_model *model) {
+    const bool by_width = hec_hf_flag(config, "mup_enabled", false);
+    model->factors =
+        (struct hec_hf_factors){.embedding = read_factor(config, "embedding_multiplier",
+                                                         by_width ? sqrt((double)model->width) : 1),
+                                .residual = read_factor(config, "residual_multiplier", 1),
+                                .scores = read_factor(config, "attention_multiplier", 0),
+                                .logits = read_factor(config, "logits_scaling", 1)};
 }
 
 // ---- experts
@@ -160,16 +182,19 @@ static void read_weights(struct hec_hf_config *config, const struct hec_hf_famil
 }
 
 // transformers takes one key for the other, and writes either.
+static int64_t read_either(struct hec_hf_config *config, const char *const keys[2]) {
+    const bool other = keys[1] && hec_hf_has(config, keys[1]);
+    const int64_t count = hec_hf_count(config, keys[other && !hec_hf_has(config, keys[0])], 0);
+    if (other && hec_hf_count(config, keys[1], 0) != count)
+        hec_hf_refuse(config, keys[1], "must be %s", keys[0]);
+    return count;
+}
+
 static void read_experts(struct hec_hf_config *config, const struct hec_hf_family *family,
                          struct hec_hf_model *model) {
-    const char *const *keys = family->experts;
-    const bool other = keys[1] && hec_hf_has(config, keys[1]);
-    model->experts = hec_hf_count(config, keys[other && !hec_hf_has(config, keys[0])], 0);
-    if (other && hec_hf_count(config, keys[1], 0) != model->experts)
-        hec_hf_refuse(config, keys[1], "must be %s", keys[0]);
-    model->topk = hec_hf_count(config, "num_experts_per_tok", 0);
-    if (hec_hf_count(config, "experts_per_token", model->topk) != model->topk)
-        hec_hf_refuse(config, "experts_per_token", "must be num_experts_per_tok");
+    static const char *const usual[2] = {"num_experts_per_tok"};
+    model->experts = read_either(config, family->experts);
+    model->topk = read_either(config, family->topk[0] ? family->topk : usual);
     if (model->topk > model->experts)
         hec_hf_refuse(config, "num_experts_per_tok", "is more than there are experts");
     else if (has_groups(config, family))
@@ -186,7 +211,7 @@ static void read_router(struct hec_hf_config *config, const struct hec_hf_family
     if (family->on_input && model->jitter > 0)
         hec_hf_refuse(config, "router_jitter_noise", "must be 0: transformers does not look at it");
     model->sigmoid = family->sigmoid;
-    model->select_bias = family->sigmoid && !family->on_input;
+    model->select_bias = (family->sigmoid && !family->on_input) || family->select_bias;
     model->on_input = family->on_input;
     // Without the flag transformers adds no such loss.
     if (family->aux && hec_hf_flag(config, "output_router_logits", false))
@@ -199,9 +224,9 @@ static void read_router(struct hec_hf_config *config, const struct hec_hf_family
 
 static void read_shared(struct hec_hf_config *config, const struct hec_hf_family *family,
                         struct hec_hf_model *model) {
-    if (model->on_input) model->shared_width = model->expert_width;
+    if (family->shared_one) model->shared_width = model->expert_width;
     model->shared_gate = family->shared_gate;
-    if (model->shared_gate)
+    if (hec_hf_has(config, "shared_expert_intermediate_size"))
         model->shared_width = hec_hf_count(config, "shared_expert_intermediate_size", 0);
     else if (hec_hf_has(config, "n_shared_experts"))
         model->shared_width = model->expert_width * hec_hf_count(config, "n_shared_experts", 0);
@@ -225,7 +250,8 @@ static void read_sparse_layers(struct hec_hf_config *config, struct hec_hf_model
 }
 
 // How many layers in front are dense, given as one word for each layer.
-static void read_layer_words(struct hec_hf_config *config, struct hec_hf_model *model) {
+static void read_layer_words(struct hec_hf_config *config, const struct hec_hf_family *family,
+                             struct hec_hf_model *model) {
     static const char key[] = "mlp_layer_types", count[] = "first_k_dense_replace";
     json_t *words = hec_hf_list(config, key);
     const char *word[] = {"dense", "sparse"};
@@ -242,8 +268,8 @@ static void read_layer_words(struct hec_hf_config *config, struct hec_hf_model *
                       "must have dense or sparse for each layer, the dense ones first");
     else if (words)
         model->dense_first = dense;
-    if (model->dense_first != (words ? dense : 1) ||
-        (words && hec_hf_says(config, count) && hec_hf_count(config, count, 1) != dense))
+    if (words ? hec_hf_says(config, count) && hec_hf_number(config, count, 1) != (double)dense
+              : family->dense_one && model->dense_first != 1)
         hec_hf_refuse(config, count, "must be the number of dense layers that %s has, or 1", key);
 }
 
@@ -264,7 +290,10 @@ static void read_dense_layers(struct hec_hf_config *config, const struct hec_hf_
     model->dense_first = first >= 0 && first <= (double)model->layers ? (int64_t)first : -1;
     if (first != (double)model->dense_first)
         hec_hf_refuse(config, "first_k_dense_replace", "must be a number of layers");
-    if (family->dense_one) read_layer_words(config, model);
+    read_layer_words(config, family, model);
+    const double last = hec_hf_number(config, "moe_layer_end_index", -1);
+    if (last != -1 && last < (double)model->layers - 1)
+        hec_hf_refuse(config, "moe_layer_end_index", "must be -1 or the last layer");
     if (hec_hf_count(config, "moe_layer_freq", 1) != 1)
         hec_hf_refuse(config, "moe_layer_freq", "must be 1");
     if (model->sparse_step > 1 || model->dense_first > 0 ||
@@ -338,6 +367,8 @@ bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model)
     if (!config->sound) return false; // The rest is made of these.
     refuse_others(config);
     read_attention(config, family, model);
+    read_factors(config, model);
+    model->order = family->order;
     model->eps = hec_hf_number(config, "rms_norm_eps", 0);
     if (!(model->eps > 0)) hec_hf_refuse(config, "rms_norm_eps", "must be above 0");
     model->tied = hec_hf_flag(config, "tie_word_embeddings", false);

@@ -106,10 +106,25 @@ static void read_theta(struct hec_hf_config *config, const struct hec_hf_family 
     model->rotated = (int64_t)((double)model->head_width * model->partial);
 }
 
-static void read_scaling(struct hec_hf_config *config, struct hec_hf_model *model) {
+// Hunyuan's "dynamic" does not depend on the number of positions if it has an alpha, which stretches theta.
+static bool stretches_theta(struct hec_hf_config *config, const struct hec_hf_family *family,
+                            const char *type, struct hec_hf_model *model) {
+    const bool stretches =
+        family->ntk_alpha && strcmp(type, "dynamic") == 0 && hec_hf_has(config, "alpha");
+    if (!stretches) return false;
+    const double alpha = hec_hf_number(config, "alpha", 1), width = (double)model->head_width;
+    if (!(alpha > 0) || width < 3)
+        hec_hf_refuse(config, "alpha", "must be above 0, and heads wider than 2");
+    else
+        model->theta *= pow(alpha, width / (width - 2));
+    return true;
+}
+
+static void read_scaling(struct hec_hf_config *config, const struct hec_hf_family *family,
+                         struct hec_hf_model *model) {
     const char *key = hec_hf_has(config, "rope_type") ? "rope_type" : "type";
     const char *type = hec_hf_text(config, key, "default");
-    if (strcmp(type, "default") == 0) return;
+    if (strcmp(type, "default") == 0 || stretches_theta(config, family, type, model)) return;
     const double factor = hec_hf_need(config, "factor") ? hec_hf_number(config, "factor", 0) : 1;
     if (!(factor >= 1))
         hec_hf_refuse(config, "factor", "must be at least 1");
@@ -146,7 +161,7 @@ void hec_hf_read_rope(struct hec_hf_config *config, const struct hec_hf_family *
     if (family->scaled) hec_hf_need(config, section);
     if (hec_hf_enter(config, section)) {
         read_theta(config, family, model);
-        read_scaling(config, model);
+        read_scaling(config, family, model);
         hec_hf_leave(config);
     }
     if (config->sound && !family->latent && (model->rotated < 2 || model->rotated % 2))

@@ -13,6 +13,17 @@ static void write_predictor_dims(const struct hec_hf_model *m, struct hec_writer
     hec_line(out, "let mtp_weight = 0.3  # of its loss: in DeepSeek-V3 0.3, at the end 0.1");
 }
 
+static void write_factors(const struct hec_hf_model *m, struct hec_writer *out) {
+    const struct hec_hf_factors *by = &m->factors;
+    if (by->embedding != 1)
+        hec_line(out, "let embed_scale = %.17g  # factor of embeddings", by->embedding);
+    if (by->residual != 1)
+        hec_line(out, "let residual_scale = %.17g  # factor of what layers add", by->residual);
+    if (by->scores > 0) hec_line(out, "let score_scale = %.17g  # of attention", by->scores);
+    if (by->logits != 1)
+        hec_line(out, "let logit_scale = %.17g  # logits are divided by it", by->logits);
+}
+
 static void write_dims(const struct hec_hf_model *m, struct hec_writer *out) {
     hec_line(out,
              "dim V = %" PRId64 ", D = %" PRId64 ", L = %" PRId64 "  # vocabulary, width, layers",
@@ -39,6 +50,7 @@ static void write_dims(const struct hec_hf_model *m, struct hec_writer *out) {
     hec_line(out, "let eps = %.15g, theta = %.15g", m->eps, m->theta);
     if (m->limit > 0)
         hec_line(out, "let limit = %.15g, alpha = %.15g  # of experts", m->limit, m->alpha);
+    write_factors(m, out);
     if (m->window) hec_line(out, "let window = 0  # none; calls of attention set it");
     if (m->local.global_every) hec_hf_write_local_dims(m, out);
     if (m->predictor) write_predictor_dims(m, out);
@@ -46,15 +58,22 @@ static void write_dims(const struct hec_hf_model *m, struct hec_writer *out) {
     hec_blank(out);
 }
 
+// `text` of queries or keys with its norm.
+static const char *normalized(const struct hec_hf_model *m, struct hec_writer *out, char of,
+                              const char *text) {
+    if (m->norm == HEC_HF_NORM_HEADS)
+        return hec_arena_format(out->arena, "rmsnorm(%s, eps = eps)", text);
+    if (m->norm == HEC_HF_NORM_ALL)
+        return hec_arena_format(out->arena, "rmsnorm(%s, eps = eps, over = [%c, A])", text,
+                                of == 'q' ? 'H' : 'G');
+    return text;
+}
+
 // "clipped(rmsnorm(x @ wq + bq, eps = eps))" of one of q, k, v.
 static const char *projection(const struct hec_hf_model *m, struct hec_writer *out, char of) {
     const char *text = hec_arena_format(out->arena, "x @ w%c", of);
     if (m->bias_qkv) text = hec_arena_format(out->arena, "%s + b%c", text, of);
-    if (m->norm == HEC_HF_NORM_HEADS && of != 'v')
-        text = hec_arena_format(out->arena, "rmsnorm(%s, eps = eps)", text);
-    if (m->norm == HEC_HF_NORM_ALL && of != 'v')
-        text = hec_arena_format(out->arena, "rmsnorm(%s, eps = eps, over = [%c, A])", text,
-                                of == 'q' ? 'H' : 'G');
+    if (of != 'v' && !m->norm_last) text = normalized(m, out, of, text);
     if (m->clip > 0)
         text = hec_arena_format(out->arena, "minimum(maximum(%s, -%.15g), %.15g)", text, m->clip,
                                 m->clip);
@@ -65,20 +84,44 @@ static const char *projection(const struct hec_hf_model *m, struct hec_writer *o
 static void write_rotated(const struct hec_hf_model *m, const char *scaling, char of,
                           struct hec_writer *out) {
     const char *all = projection(m, out, of);
+    const char *label = m->norm ? hec_arena_format(out->arena, "%c_norm: ", of) : "";
+    const bool whole = m->rotated == m->head_width;
     if (m->local.global_every) {
         hec_line(out, "%c = %s", of, all);
         return;
     }
-    if (m->rotated == m->head_width) {
+    if (m->norm_last && whole) {
+        const char *turned =
+            hec_arena_format(out->arena, "rope(%s, theta = theta%s)", all, scaling);
+        hec_line(out, "%c = %s%s", of, label, normalized(m, out, of, turned));
+        return;
+    }
+    if (whole && !m->nope) {
         hec_line(out, "%c = rope(%s, theta = theta%s)", of, all, scaling);
         return;
     }
-    if (m->norm)
-        hec_line(out, "%c = %c_norm: %s", of, of, all);
-    else
-        hec_line(out, "%c = %s", of, all);
+    hec_line(out, "%c = %s%s", of, label, all);
+    if (m->nope) return;
     hec_line(out, "%c_rope = rope(slice(%c, A = R), theta = theta%s)", of, of, scaling);
     hec_line(out, "%c = concat(%c_rope, slice(%c, A = N, from = R), A = [R, N])", of, of, of);
+}
+
+// Layers that have no window know no positions.
+static void write_unless_nope(const char *scaling, struct hec_writer *out) {
+    hec_open(out, "if window > 0 {");
+    hec_line(out, "q = rope(q, theta = theta%s)", scaling);
+    hec_line(out, "k = rope(k, theta = theta%s)", scaling);
+    hec_close(out, "}");
+}
+
+// The arguments of sdpa behind q, k and v.
+static const char *sdpa_arguments(const struct hec_hf_model *m, struct hec_writer *out) {
+    const char *window = m->window               ? ", window = window"
+                         : m->local.global_every ? ", chunk = chunk"
+                                                 : "";
+    const char *scale = m->factors.scores > 0 ? ", scale = score_scale" : "";
+    return hec_arena_format(out->arena, "causal = true%s%s%s", window, scale,
+                            m->sinks ? ", sinks = sinks" : "");
 }
 
 static void write_attention(const struct hec_hf_model *m, struct hec_writer *out) {
@@ -88,21 +131,25 @@ static void write_attention(const struct hec_hf_model *m, struct hec_writer *out
         hec_hf_write_latent(m, scaling, out);
         return;
     }
+    if (m->interleaved && !m->local.global_every)
+        scaling = hec_arena_format(out->arena, "%s, interleaved = true", scaling);
     hec_open(out, "block attention(x[T, D]) -> [T, D] {");
     hec_line(out, "param wq[D, H, A], wk[D, G, A], wv[D, G, A], wo[H, A, D]");
     static const char rule[] = "(init = zeros, decay = false)";
     if (m->bias_qkv) hec_line(out, "param bq[H, A] %s, bk[G, A] %s, bv[G, A] %s", rule, rule, rule);
     if (m->bias_out) hec_line(out, "param bo[D] (init = zeros)");
     if (m->sinks) hec_line(out, "param sinks[H] %s", rule);
+    if (m->gated) hec_line(out, "param wg[D, H, A]");
     write_rotated(m, scaling, 'q', out);
     write_rotated(m, scaling, 'k', out);
     hec_line(out, "v = %s", projection(m, out, 'v'));
     if (m->local.global_every) hec_hf_write_local(m, scaling, out);
-    hec_line(out, "return sdpa(q, k, v, causal = true%s%s) @ wo%s",
-             m->window               ? ", window = window"
-             : m->local.global_every ? ", chunk = chunk"
-                                     : "",
-             m->sinks ? ", sinks = sinks" : "", m->bias_out ? " + bo" : "");
+    if (m->nope) write_unless_nope(scaling, out);
+    const char *arguments = sdpa_arguments(m, out), *bias = m->bias_out ? " + bo" : "";
+    if (m->gated)
+        hec_line(out, "return (sigmoid(x @ wg) * sdpa(q, k, v, %s)) @ wo%s", arguments, bias);
+    else
+        hec_line(out, "return sdpa(q, k, v, %s) @ wo%s", arguments, bias);
     hec_close(out, "}");
     hec_blank(out);
 }
@@ -222,17 +269,26 @@ static const char *window_text(const struct hec_hf_model *m, struct hec_writer *
     return hec_arena_format(out->arena, "chunk = %" PRId64, m->local.chunk);
 }
 
+// Adds a block's value to x, with norms before it, behind it, or both.
+static void write_sum(const struct hec_hf_model *m, const char *block, const char *arguments,
+                      struct hec_writer *out) {
+    const char *x = m->order == HEC_HF_AFTER ? "x" : "rmsnorm(x, eps = eps)";
+    const char *call = hec_arena_format(out->arena, "%s(%s%s)", block, x, arguments);
+    if (m->order != HEC_HF_BEFORE)
+        call = hec_arena_format(out->arena, "post_%s: rmsnorm(%s, eps = eps)", block, call);
+    hec_line(out, "x = x + %s%s", m->factors.residual != 1 ? "residual_scale * " : "", call);
+}
+
 static void write_attention_of_layer(const struct hec_hf_model *m, struct hec_writer *out) {
-    static const char plain[] = "x = x + attention(rmsnorm(x, eps = eps))";
     const char *windowed = window_condition(m, out);
     if (windowed && *windowed) hec_open(out, "if %s {", windowed);
     if (windowed)
-        hec_line(out, "x = x + attention(rmsnorm(x, eps = eps), %s)", window_text(m, out));
+        write_sum(m, "attention", hec_arena_format(out->arena, ", %s", window_text(m, out)), out);
     if (windowed && *windowed) {
         hec_close(out, "} else {");
         out->indent++;
     }
-    if (!windowed || *windowed) hec_line(out, "%s", plain);
+    if (!windowed || *windowed) write_sum(m, "attention", "", out);
     if (windowed && *windowed) hec_close(out, "}");
 }
 
@@ -242,11 +298,11 @@ static void write_layers(const struct hec_hf_model *m, struct hec_writer *out) {
     write_attention_of_layer(m, out);
     if (dense) {
         hec_open(out, "if %s {", dense);
-        hec_line(out, "x = x + glu(rmsnorm(x, eps = eps), F = M)");
+        write_sum(m, "glu", ", F = M", out);
         hec_close(out, "} else {");
         out->indent++;
     }
-    hec_line(out, "x = x + sparse(rmsnorm(x, eps = eps))");
+    write_sum(m, "sparse", "", out);
     if (dense) hec_close(out, "}");
     hec_close(out, "}");
 }
@@ -271,7 +327,8 @@ static void write_predictor(struct hec_writer *out) {
 static void write_head(const struct hec_hf_model *m, struct hec_writer *out) {
     const char *head = m->tied ? "embed" : "head";
     if (!m->predictor) {
-        hec_line(out, "return rmsnorm(x, eps = eps) @ %s", head);
+        hec_line(out, "return rmsnorm(x, eps = eps) @ %s%s", head,
+                 m->factors.logits != 1 ? " / logit_scale" : "");
         return;
     }
     hec_line(out, "x = norm: rmsnorm(x, eps = eps)");
@@ -290,7 +347,7 @@ void hec_hf_write_model(const struct hec_hf_model *m, struct hec_writer *out) {
     if (m->predictor) write_predictor(out);
     hec_open(out, "model %s(ids[T]) -> [T, V] {", m->family);
     hec_line(out, m->tied ? "param embed[V, D]" : "param embed[V, D], head[D, V]");
-    hec_line(out, "x = embed[ids]");
+    hec_line(out, "x = %sembed[ids]", m->factors.embedding != 1 ? "embed_scale * " : "");
     write_layers(m, out);
     write_head(m, out);
     hec_close(out, "}");

@@ -7,11 +7,22 @@
 
 #include "runtime/base/text.h"
 #include "runtime/params/merge.h"
+#include "runtime/store/hf_page.h"
 #include "runtime/store/mxfp4.h"
 
 const struct hrt_hf_family *hrt_store_hf_family_of(const struct hrt_program *program) {
-    const char *given = hrt_program_setting(program, "names.hf.family");
-    return hrt_store_hf_family_named(given ? given : "");
+    // The page of the last program that had one: there is one in a process, but for tests.
+    static struct hrt_hf_page page;
+    static const struct hrt_program *of;
+    const char *family = hrt_program_setting(program, "names.hf.family");
+    const char *rules = hrt_program_setting(program, "names.hf.rules");
+    char why[HRT_PATH_MAX];
+    if (!family) family = "";
+    if (!rules || !*rules) return hrt_store_hf_family_named(family);
+    if (of == program) return &page.family;
+    hrt_store_hf_free_page(&page);
+    of = hrt_store_hf_read_page(&page, family, rules, why, sizeof why) ? program : NULL;
+    return of ? &page.family : NULL;
 }
 
 static const struct hrt_param *find_param(const struct hrt_program *program, const char *path) {
@@ -54,7 +65,8 @@ const struct hrt_hf_rule *hrt_store_hf_rule_for(const struct hrt_program *progra
     const struct hrt_hf_rule *rule = weight ? hrt_store_hf_rule_of(family, weight->path) : NULL;
     if (!param->lora || !rule) return rule;
     const struct hrt_hf_layout *layout = &rule->layout[0];
-    if (layout->together || !hrt_base_ends_with(layout->name, end)) return NULL;
+    if (layout->together || layout->parts > 1 || !hrt_base_ends_with(layout->name, end))
+        return NULL;
     const int length = (int)(strlen(layout->name) - strlen(end));
     snprintf(made->name, sizeof made->name, "base_model.model.%.*s.lora_%c.weight", length,
              layout->name, param->lora == HRT_LORA_A ? 'A' : 'B');

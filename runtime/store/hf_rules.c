@@ -1,4 +1,4 @@
-// How the tensors of families lie: what families share, and the words that their files (families/*.def) use.
+// How the tensors of families lie: the rules that they share, and the words of their files (families/*.def).
 #include "runtime/store/hf_rules.h"
 
 #include <stddef.h>
@@ -28,6 +28,12 @@ enum { PATH = 512 };
 #define ROW(path, theirs) ONE(path, theirs, HRT_HF_ROW)
 #define TURNED(path, theirs) ONE(path, theirs, HRT_HF_TURNED)
 #define TURNED_IN(path, theirs) ONE(path, theirs, HRT_HF_TURNED_IN)
+#define PART_TURNED(path, theirs, which, of)                                                       \
+    {                                                                                              \
+        .ours = path, .layout = {                                                                  \
+            {.name = theirs, .form = HRT_HF_TURNED, .part = which, .parts = of}                    \
+        }                                                                                          \
+    }
 #define GLU(path, there)                                                                           \
     TURNED(path "w1", there "gate_proj.weight"), TURNED(path "w3", there "up_proj.weight"),        \
         TURNED(path "w2", there "down_proj.weight")
@@ -65,13 +71,19 @@ enum { PATH = 512 };
     EXPERT_IN("w1", there gate ".weight", 0), EXPERT_IN("w3", there up ".weight", 1),              \
         EXPERT_OUT("w2", there down ".weight")
 
-// Together, straight: gates behind one another, and then up.
+// Together, straight or turned: gates behind one another, and then up.
 #define PART_OF_ALL(theirs, how, which, of)                                                        \
     .name = theirs, .form = how, .together = true, .part = which, .parts = of
 #define STRAIGHT_OF_ALL(path, theirs, which, of)                                                   \
     {                                                                                              \
         .ours = EXPERTS path, .layout = { {PART_OF_ALL(theirs, HRT_HF_STRAIGHT, which, of)} }      \
     }
+#define TURNED_OF_ALL(path, theirs, which, of)                                                     \
+    {                                                                                              \
+        .ours = EXPERTS path, .layout = { {PART_OF_ALL(theirs, HRT_HF_TURNED, which, of)} }        \
+    }
+#define EXPERTS_TURNED(in, out)                                                                    \
+    TURNED_OF_ALL("w1", in, 0, 2), TURNED_OF_ALL("w3", in, 1, 2), TURNED_OF_ALL("w2", out, 0, 1)
 #define EXPERTS_STRAIGHT(in, out)                                                                  \
     STRAIGHT_OF_ALL("w1", in, 0, 2), STRAIGHT_OF_ALL("w3", in, 1, 2),                              \
         STRAIGHT_OF_ALL("w2", out, 0, 1)
@@ -169,8 +181,14 @@ const struct hrt_hf_family *hrt_store_hf_family_named(const char *name) {
     return NULL;
 }
 
-static const struct hrt_hf_rule *own_of(const struct hrt_hf_family *family) {
-    return family->like ? hrt_store_hf_family_named(family->like)->own : family->own;
+// The lists that count for a family, the first one first: its own, those of what it is like, the common ones. NULL:
+// there is none. `at` is from 0 to LISTS - 1.
+enum { LISTS = 4 };
+static const struct hrt_hf_rule *list_of(const struct hrt_hf_family *family, int at) {
+    if (at == LISTS - 1) return common;
+    for (; family && at > 0; at--)
+        family = family->like ? hrt_store_hf_family_named(family->like) : NULL;
+    return family ? family->own : NULL;
 }
 
 static bool matches(const char *pattern, const char *text) {
@@ -188,15 +206,23 @@ bool hrt_store_hf_is_predictor(const char *path) {
     return strncmp(path, MTP, strlen(MTP)) == 0;
 }
 
-static const struct hrt_hf_rule *find_rule(const struct hrt_hf_rule *list, const char *path) {
+static const struct hrt_hf_rule *find_in(const struct hrt_hf_rule *list, const char *path) {
     for (; list && list->ours; list++) {
         if (matches(list->ours, path)) return list;
     }
     return NULL;
 }
 
+// By the family's own lists; with the common one, too.
+static const struct hrt_hf_rule *find_rule(const struct hrt_hf_family *family, const char *path,
+                                           bool all) {
+    const struct hrt_hf_rule *rule = NULL;
+    for (int i = 0; !rule && i < LISTS - !all; i++) rule = find_in(list_of(family, i), path);
+    return rule;
+}
+
 bool hrt_store_hf_may_predict(const struct hrt_hf_family *family) {
-    return find_rule(own_of(family), MTP "eh_proj") != NULL;
+    return find_rule(family, MTP "eh_proj", false) != NULL;
 }
 
 const struct hrt_hf_rule *hrt_store_hf_rule_of(const struct hrt_hf_family *family,
@@ -204,17 +230,19 @@ const struct hrt_hf_rule *hrt_store_hf_rule_of(const struct hrt_hf_family *famil
     const bool predicts = hrt_store_hf_may_predict(family) && hrt_store_hf_is_predictor(path);
     char layer[PATH] = "";
     if (predicts) snprintf(layer, sizeof layer, "layers.{}.%s", path + strlen(MTP));
-    const char *as_layer = predicts ? layer : path;
-    const struct hrt_hf_rule *rule = find_rule(own_of(family), as_layer);
-    if (!rule && predicts) rule = find_rule(own_of(family), path);
-    return rule ? rule : find_rule(common, as_layer);
+    const struct hrt_hf_rule *rule = predicts ? find_rule(family, path, false) : NULL;
+    return rule ? rule : find_rule(family, predicts ? layer : path, true);
 }
 
 const struct hrt_hf_rule *hrt_store_hf_next_rule(const struct hrt_hf_family *family,
                                                  const struct hrt_hf_rule *rule) {
-    const struct hrt_hf_rule *own = own_of(family);
-    const struct hrt_hf_rule *next = rule ? rule + 1 : own ? own : common;
-    if (next->ours) return next;
-    const bool was_common = next >= common && next < common + sizeof common / sizeof *common;
-    return was_common ? NULL : common;
+    bool passed = !rule;
+    if (rule && rule[1].ours) return rule + 1;
+    for (int i = 0; i < LISTS; i++) {
+        const struct hrt_hf_rule *list = list_of(family, i);
+        if (list && passed) return list;
+        while (list && list->ours && list != rule) list++;
+        passed |= list && list->ours;
+    }
+    return NULL;
 }

@@ -45,7 +45,7 @@ struct hrt_hf_rule {
 
 struct hrt_hf_family {
     const char *name;
-    const char *like;              // Another family, which has the same rules. NULL: there is none.
+    const char *like;              // Another family, whose rules come next. NULL: there is none.
     const struct hrt_hf_rule *own; // These count first. NULL: none.
 };
 

@@ -82,7 +82,7 @@ SETTINGS = {
     "cluster.link.measured": "c links", "cluster.nodes": "via RANKS",
     "data.format": "via DATA", "data.held_out": "0.2", "data.order": "sequential", "data.teacher": "via DATA", "data.train": "via DATA",
     "data.val": "via DATA",
-    "log.every": "3", "log.jsonl": "via LOG", "log.loads": "1", "names.hf.family": "one value",
+    "log.every": "3", "log.jsonl": "via LOG", "log.loads": "1", "names.hf.family": "one value", "names.hf.rules": "one value",
     "parallel.gradients": "via WIRE", "parallel.bucket": "c 4KiB", "parallel.dense": "c states", "parallel.experts": "c ep", "parallel.logits": "via LOGITS",
     "parallel.microbatch": "c 2", "parallel.placement.calibrate": "c true", "parallel.placement.dispatch": "c even",
     "parallel.placement.forecast": "c window(3)", "parallel.placement.forecast.iterations": "c 3",

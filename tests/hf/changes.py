@@ -9,7 +9,8 @@ import random
 from harness import load
 
 BASES = ("mixtral", "olmoe", "qwen2_moe", "qwen3_moe", "dots1", "deepseek_v2", "deepseek_v2_lite", "deepseek_v3", "glm4_moe",
-         "glm4_moe_air", "glm4_moe_lite", "solar_open", "minimax_m2", "gpt_oss", "llama4_text", "llama4_text_wide")
+         "glm4_moe_air", "glm4_moe_lite", "solar_open", "minimax_m2", "gpt_oss", "llama4_text", "llama4_text_wide", "hy_v3",
+         "ernie4_5_moe", "granitemoe", "granitemoeshared", "hunyuan_v1_moe", "flex_olmo", "exaone_moe", "afmoe")
 WINDOWED, FULL, CHUNKED = "sliding_attention", "full_attention", "chunked_attention"
 YARN = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 4}
 LLAMA3 = {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 32}
@@ -44,6 +45,21 @@ OTHERS = {
     "residual_multiplier": [2.0], "embedding_multiplier": [3.0], "logits_scaling": [2.0], "final_logit_softcapping": [3.0], "attn_logit_softcapping": [2.0],
     "query_pre_attn_scalar": [3], "rope_local_base_freq": [9.0], "hidden_activation": ["relu"], "num_mtp_layers": [0], "shared_intermediate_size": [8],
     "use_bias": FLAG, "norm_type": ["layernorm"], "qk_norm": FLAG, "use_grouped_topk": FLAG, "moe_topk": [1],
+}
+# Keys of some families alone.
+FACTORS = {"embedding_multiplier": [1, 2.5, 0], "residual_multiplier": [1.0, 2.0, -1], "attention_multiplier": [0.5, 1, 0],
+           "logits_scaling": [1.0, 3, 0], "shared_intermediate_size": [8, 0]}
+WORDS = {"layer_types": [[FULL] * 4, [WINDOWED] * 4, [WINDOWED, FULL, FULL, WINDOWED], [FULL], []],
+         "mlp_layer_types": [["dense", "dense", "sparse", "sparse"], ["sparse"] * 4, ["sparse", "dense"], []],
+         "num_shared_experts": [1, 2, 0]}
+OTHERS_OF = {
+    "hy_v3": {"num_shared_experts": [1, 2, 0], "router_scaling_factor": [0.5, 1, 0], "enable_moe_fp32_combine": FLAG},
+    "ernie4_5_moe": {"moe_num_experts": [4, 8], "moe_k": [1, 3, 9], "moe_num_shared_experts": [1, 0], "moe_layer_interval": [1, 2, 3, 0],
+                     "moe_layer_start_index": [0, 1, 2, 5], "moe_layer_end_index": [-1, 3, 2, 9], "moe_norm_min": [1e-12, 0.5], "use_bias": FLAG},
+    "granitemoe": FACTORS, "granitemoeshared": FACTORS,
+    "hunyuan_v1_moe": {"moe_topk": [1, 3, [2, 1, 2], [3, 3, 3], [2], 9], "num_shared_expert": [2], "use_qk_norm": FLAG},
+    "exaone_moe": {**WORDS, "sliding_window_pattern": [2, "LLLG", None]},
+    "afmoe": {**WORDS, "num_dense_layers": [0, 2, 9], "route_scale": [1, 0.3, 0], "global_attn_every_n_layers": [2, 1], "mup_enabled": FLAG},
 }
 ROPE_OTHERS = {
     "rope_type": ["default", "linear", "yarn", "llama3", "dynamic"], "type": ["linear", "yarn"], "rope_theta": [50.0], "factor": [1, 2.5, 0.5],
@@ -84,15 +100,19 @@ def of_key(place, key, there, others):
         yield name_of(*place, key, "=", value), lambda at, value=value: at.__setitem__(key, copy.deepcopy(value))
 
 
+def others_of(family):
+    return {**OTHERS, **OTHERS_OF.get(family, {})}
+
+
 def changes(family):
     """{name: config} of the bases and of every change of one key."""
-    found = {}
+    found, values = {}, others_of(family)
     for base, config in bases(family).items():
         found[base] = config
         # From the older config only keys that are not the same in the other.
         own = {key for key in config if not base or "rope" in key or key == "partial_rotary_factor"}
-        for key in sorted(own | set() if base else own | set(OTHERS)):
-            others = [value for value in OTHERS.get(key, []) if value != config.get(key, ...)]
+        for key in sorted(own | set() if base else own | set(values)):
+            others = [value for value in values.get(key, []) if value != config.get(key, ...)]
             for what, change in of_key([base] if base else [], key, key in config, others):
                 found[what] = copy.deepcopy(config)
                 change(found[what])
@@ -110,11 +130,11 @@ def changes(family):
 def random_config(family, seed):
     """Several keys of a base changed at once, most of them its own."""
     draw = random.Random(f"{family} {seed}")
-    config = copy.deepcopy(draw.choice(list(bases(family).values())))
-    own = sorted(key for key in OTHERS if key in config and key != "model_type")
+    config, others = copy.deepcopy(draw.choice(list(bases(family).values()))), others_of(family)
+    own = sorted(key for key in others if key in config and key != "model_type")
     for _ in range(draw.randint(1, 6)):
-        key = draw.choice(own if draw.random() < 0.85 else sorted(OTHERS))
-        config[key] = copy.deepcopy(draw.choice(OTHERS[key]))
+        key = draw.choice(own if draw.random() < 0.85 else sorted(others))
+        config[key] = copy.deepcopy(draw.choice(others[key]))
         if draw.random() < 0.05:
             config[key] = None
     section = config.get("rope_scaling") or config.get("rope_parameters")

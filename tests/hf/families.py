@@ -102,6 +102,15 @@ def check_inside(work, program, tokens, case, data):
     assert "there is no `text_config`" in run(HECATEC, f"--from-hf={folder}", code=1).stderr
 
 
+def check_export(work, program, folder):
+    """Tensors that were read and not changed are written to the byte."""
+    run(program, "export", "--load", folder, "--to", work / "out")
+    assert weights.read_folder(work / "out") == weights.read_folder(folder)
+    was, now = (json.loads((at / "config.json").read_text()) for at in (folder, work / "out"))
+    changed = {key for key in was.keys() | now.keys() if was.get(key) != now.get(key)}
+    assert changed <= {"num_nextn_predict_layers"}, changed  # The layers that the program has.
+
+
 def main():
     case = load(sys.argv[1])
     with tempfile.TemporaryDirectory() as name:
@@ -121,6 +130,8 @@ def main():
             fused = work / f"fused-{straight}"
             weights.write_folder(fused, case["config"], fuse(case, straight), shards=2)
             assert logits(work, program, fused, tokens)[0] == data, fused.name
+        if "digests" not in case:
+            check_export(work, program, folder)
         if "mtp_losses" in case:
             check_predictor(work, program, folder, tokens, case)
         if case["config"]["model_type"] in AROUND:

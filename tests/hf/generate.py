@@ -104,6 +104,29 @@ FAMILIES = {
         num_local_experts=8, num_experts_per_tok=2, interleave_moe_layer_step=2, use_qk_norm=False,
         attention_chunk_size=5, no_rope_layers=[1, 0, 1, 1], attention_bias=True, tie_word_embeddings=True,
         rope_parameters={"rope_theta": 5e5, "rope_type": "default"})),
+    "hy_v3": (transformers.HYV3Config, dict(
+        intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=2, head_dim=8, num_experts=6, num_experts_per_tok=2)),
+    "ernie4_5_moe": (transformers.Ernie4_5_MoeConfig, dict(
+        num_hidden_layers=4, intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=2, moe_num_experts=6, moe_k=2,
+        moe_layer_interval=2)),
+    "granitemoe": (transformers.GraniteMoeConfig, dict(
+        intermediate_size=12, num_key_value_heads=2, num_local_experts=6, num_experts_per_tok=3, embedding_multiplier=12.0,
+        residual_multiplier=0.22, attention_multiplier=0.0625, logits_scaling=6.0, tie_word_embeddings=True,
+        output_router_logits=True, router_aux_loss_coef=0.02)),
+    "granitemoeshared": (transformers.GraniteMoeSharedConfig, dict(
+        intermediate_size=12, shared_intermediate_size=14, num_key_value_heads=2, num_local_experts=6, num_experts_per_tok=2,
+        embedding_multiplier=3.0, residual_multiplier=0.5, attention_multiplier=0.3, logits_scaling=2.0, attention_bias=True)),
+    "hunyuan_v1_moe": (transformers.HunYuanMoEV1Config, dict(
+        intermediate_size=12, num_key_value_heads=2, head_dim=8, num_experts=6, moe_topk=[2, 2, 2], pad_token_id=None,
+        rope_parameters={"rope_theta": 1e4, "rope_type": "dynamic", "alpha": 1000.0, "factor": 1.0})),
+    "flex_olmo": (transformers.FlexOlmoConfig, dict(
+        intermediate_size=12, num_key_value_heads=2, num_experts=5, num_experts_per_tok=3, pad_token_id=None)),
+    "exaone_moe": (transformers.ExaoneMoeConfig, dict(
+        num_hidden_layers=4, intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=2, head_dim=8, num_experts=6,
+        num_experts_per_tok=2, sliding_window=3, sliding_window_pattern=4, pad_token_id=None)),
+    "afmoe": (transformers.AfmoeConfig, dict(
+        num_hidden_layers=4, intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=2, head_dim=8, num_experts=6,
+        num_experts_per_tok=2, num_shared_experts=1, route_scale=1.7, sliding_window=3, global_attn_every_n_layers=4, mup_enabled=True)),
     "gpt_oss_mxfp4": (transformers.GptOssConfig, dict(
         hidden_size=96, intermediate_size=32, num_hidden_layers=2, num_key_value_heads=2, num_local_experts=4,
         num_experts_per_tok=2, head_dim=8, sliding_window=3, swiglu_limit=1.5)),
@@ -179,6 +202,7 @@ def nearest(model, predictor, ids):
     """How far the router's least certain choice was from another one."""
     logits = model(input_ids=ids, output_router_logits=True).router_logits
     k = model.config.num_experts_per_tok
+    k = k[0] if isinstance(k, list) else k
     if predictor:
         gate = predictor.layer.mlp.gate
         hook = gate.register_forward_hook(lambda _, given, made: logits.append(made[0]))

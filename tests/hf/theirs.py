@@ -19,6 +19,18 @@ transformers.logging.set_verbosity(transformers.logging.CRITICAL)
 torch.set_num_threads(1)
 
 
+# Parts of names, in models and in folders.
+MIXTRAL = (("mlp.gate.", "block_sparse_moe.gate."), ("mlp.e_score_", "block_sparse_moe.e_score_"))
+GRANITE = (("block_sparse_moe.experts.gate_up_proj", "block_sparse_moe.input_linear.weight"),
+           ("block_sparse_moe.experts.down_proj", "block_sparse_moe.output_linear.weight"), ("moe.router.weight", "moe.router.layer.weight"))
+RENAMED = {
+    "mixtral": MIXTRAL, "minimax_m2": MIXTRAL, "granitemoe": GRANITE, "granitemoeshared": GRANITE,
+    "hy_v3": (("mlp.gate.weight", "mlp.router.gate.weight"), ("mlp.e_score_correction_bias", "mlp.expert_bias"),
+              ("mlp.shared_experts.", "mlp.shared_mlp.")),
+    "ernie4_5_moe": (("mlp.gate.moe_statics.", "mlp.moe_statics."),),
+    "exaone_moe": (("mlp.gate.e_score_correction_bias", "mlp.e_score_correction_bias"),)}
+
+
 class Wide:
     """torch, in which single precision is double: transformers computes norms, softmax and angles in float32."""
     float32 = float = torch.float64
@@ -86,8 +98,8 @@ class Theirs:
                 continue
             # As folders call it. Experts lie together, as folders may have them.
             there = name
-            if config["model_type"] in ("mixtral", "minimax_m2"):
-                there = name.replace("mlp.gate.", "block_sparse_moe.gate.").replace("mlp.e_score_", "block_sparse_moe.e_score_")
+            for theirs, other in RENAMED.get(config["model_type"], ()):
+                there = there.replace(theirs, other)
             numbers, packed = self.values(there, list(own.shape))
             own.copy_(numbers)
             tensors[there] = "BF16", list(own.shape), packed
