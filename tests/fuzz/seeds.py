@@ -198,6 +198,11 @@ def folder_of(*files):
     return index + b"\0" + content[0] + content[1] + struct.pack("<H", len(content[0]))
 
 
+def names():
+    yield b"layers.{}.sparse.router\0layers.{}.*.router = model.layers.{}.gate turned, embed = wte same"
+    yield b"mtp.norm\0layers.{}.*.experts.{e}.w1 = m.{}.up straight all 1/2 interleaved"
+
+
 def ids():
     head = b"HROUTE1\n" + struct.pack("<7I", 2, 3, 2, 4, 2, 3, 1)
     yield head + struct.pack("<18H", *([0, 1, 2, 3, 3, 0, 0, 1, 2] * 2))
@@ -257,7 +262,7 @@ def main():
     made = {"front": front(root), "module": module(root, hecatec), "data": data(), "store": store(), "teacher": teacher(),
             "tokenizer": tokenizer(root), "chat": chat(root), "sources": sources(),
             "checkpoint": checkpoint(), "config": config(root), "weights": weights(),
-            "ids": ids(), "loads": loads(), "topology": topology(), "options": options(),
+            "names": names(), "ids": ids(), "loads": loads(), "topology": topology(), "options": options(),
             "blocking": blocking(), "movement": movement(), "report": report(root)}
     for name, inputs in made.items():
         folder = out / name
