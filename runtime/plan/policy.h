@@ -109,6 +109,12 @@ static inline bool hpl_gathers_all(const struct hpl_policy *policy) {
     return policy->collective == HPL_COLLECTIVE_ALL_GATHER;
 }
 
+// Whether the policy brings every expert into every node, as far as slots reach.
+static inline bool hpl_fills_nodes(const struct hpl_policy *policy) {
+    return policy->replicas == HPL_REPLICAS_SLOTS && !policy->calibrates &&
+           policy->collective == HPL_COLLECTIVE_SPARSE;
+}
+
 // Whether replicas of the policy may live for a step of several iterations: its plan does not depend on the counts
 // of each.
 static inline bool hpl_may_last(const struct hpl_policy *policy) {

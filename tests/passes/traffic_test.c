@@ -220,6 +220,23 @@ static void ultraep_stays_in_nodes_and_ep_at_home(void **state) {
     assert_true(sum(inside.node_got, NODES) == 0 && sum(ep.got, DEVICES) == 0);
 }
 
+// Half of the experts have their owners in the other node: they come once, and no rows leave.
+static void edp_brings_every_expert_into_every_node(void **state) {
+    (void)state;
+    const struct carried there = of("edp", false, false), back = of("edp", false, true);
+    struct layer l;
+    begin(&l, "edp", false, 1);
+    assert_true(plan(&l, 4));
+    for (int n = 0; n < NODES; n++)
+        assert_true(l.traffic.node_sent[n] == 0 && l.traffic.node_got[n] == 0);
+    for (int n = 0; n < NODES; n++) {
+        same("edp", "a node", there.node_got[n], EXPERTS / NODES * chunk);
+        same("edp", "gradients", back.node_sent[n], EXPERTS / NODES * gradient);
+    }
+    same("edp", "copies", there.copies, NODES * EXPERTS);
+    end(&l);
+}
+
 // From owners, for each copy: four in a node are as many entries.
 static void llep_enters_a_node_once_for_each_copy(void **state) {
     (void)state;
@@ -362,6 +379,7 @@ int main(void) {
         cmocka_unit_test(messages_and_sums_are_as_many_bytes),
         cmocka_unit_test(shards_come_from_all),
         cmocka_unit_test(ultraep_stays_in_nodes_and_ep_at_home),
+        cmocka_unit_test(edp_brings_every_expert_into_every_node),
         cmocka_unit_test(llep_enters_a_node_once_for_each_copy),
         cmocka_unit_test(copies_sum_their_gradients_once_a_step),
         cmocka_unit_test(calibrated_plans_are_as_many_bytes_in_two_parts),

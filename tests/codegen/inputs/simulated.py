@@ -42,7 +42,7 @@ check(near(us, spent["computing"], 0.01), "one device does not only compute:\n" 
 FREE = ("cluster.link.intra.bandwidth=1000TB/s", "cluster.link.inter.bandwidth=1000TB/s",
         "cluster.link.intra.latency=1ns", "cluster.link.inter.latency=1ns")
 SLOW = ("cluster.link.intra.bandwidth=100MB/s", "cluster.link.inter.bandwidth=10MB/s")
-for experts in ("ep", "fssdp", "hecate", "laer", "fsdp", "ultraep", "llep", "fastermoe", "flexmoe", "eplb", "smartmoe", "replicate"):
+for experts in ("ep", "fssdp", "hecate", "laer", "fsdp", "edp", "ultraep", "llep", "fastermoe", "flexmoe", "eplb", "smartmoe", "replicate"):
     free, spent, text = simulate(*CLUSTER, *FREE, f"parallel.experts={experts}")
     busy = spent["computing"] + spent.get("experts", 0)
     check(free < 1.004 * (busy + sum(v for k, v in spent.items() if k.startswith(("wait", "plan")))),
