@@ -127,11 +127,12 @@ void run_network(const case_t &of, double slack, double *end) {
         const transfer_t &t = of.transfers[i];
         const int from = t.from / of.devices, to = t.to / of.devices;
         const int32_t port[] = {t.from, all + t.to, 2 * all + from, 2 * all + of.nodes + to};
-        hec_network_start(network, 0, port, from == to ? 2 : 4, t.bytes, t.begin, (int32_t)i);
+        hec_network_start(network, 0, port, from == to ? 2 : 4, t.bytes, t.begin, (int32_t)i, 0);
     }
+    double part[HEC_FLOW_KINDS];
     for (double next; (next = hec_network_next(network)) < INFINITY;) {
         hec_network_pass(network, next);
-        for (int32_t i; (i = hec_network_done(network)) >= 0;) end[i] = next;
+        for (int32_t i; (i = hec_network_done(network, part)) >= 0;) end[i] = next;
     }
     hec_network_free(network);
 }

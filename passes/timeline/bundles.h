@@ -13,10 +13,18 @@
 #include "passes/timeline/agenda.h"
 #include "passes/timeline/network.h"
 
+// Time that flows have been at a port until a moment: of each kind, where those at a time share it evenly; and of all,
+// each by itself.
+struct hec_shared {
+    double part[HEC_FLOW_KINDS], crowd;
+};
+
 struct hec_flow {
-    int32_t port[HEC_FLOW_PORTS], ports, owner;
-    int32_t bundle; // Once its first byte has left.
-    int64_t number; // In the order of starts.
+    int32_t port[HEC_FLOW_PORTS], ports, owner, kind;
+    int32_t key[2];           // hec_flow_keys.
+    struct hec_shared met[2]; // At these ports, when its first byte left.
+    int32_t bundle;           // Once its first byte has left.
+    int64_t number;           // In the order of starts.
     double bytes;
 };
 
@@ -42,9 +50,12 @@ struct hec_port {
     int32_t bundles, keys, room; // All of them, those with a key here.
     int32_t alone;               // Bundles that have no other key.
     int32_t flows;
-    int32_t watched;   // Place in hec_network.watched; -1: it is not.
-    bool begun, ended; // Flows have, since rates were found,
-    double freed;      // which had so much.
+    int32_t watched;          // Place in hec_network.watched; -1: it is not.
+    struct hec_shared shared; // Until `settled`; of flows that have a key here,
+    double settled;
+    int32_t present[HEC_FLOW_KINDS], all; // which are so many now.
+    bool begun, ended;                    // Flows have, since rates were found,
+    double freed;                         // which had so much.
     // While rates are found:
     int64_t round, version; // the round that has reached it last; when it was evaluated;
     bool full;              // it has decided;

@@ -280,7 +280,7 @@ static void send_sums(struct hec_lanes *l, int32_t transfer, double now,
     for (int32_t i = 0; i < t->count; i++) {
         const struct message *m = &t->message[i];
         hec_network_start(l->network, now, &m->port, 1, m->bytes, t->delay,
-                          take_slot(l, transfer, i, now, path));
+                          take_slot(l, transfer, i, now, path), (int32_t)t->lane);
     }
 }
 
@@ -298,7 +298,7 @@ static void try_send(struct hec_lanes *l, int32_t transfer, int32_t number, doub
                       m->behind    ? 0
                       : from == to ? l->near_us
                                    : l->far_us,
-                      take_slot(l, transfer, number, now, path));
+                      take_slot(l, transfer, number, now, path), (int32_t)t->lane);
 }
 
 // ---- parts
@@ -386,11 +386,22 @@ static void arrive(struct hec_lanes *l, int32_t device, int32_t transfer, double
         end_part(l, transfer, device, now, path);
 }
 
-static void end_message(struct hec_lanes *l, int32_t slot, double now) {
+static_assert((int)HEC_LANES <= (int)HEC_FLOW_KINDS, "a kind for each lane");
+
+// Where lanes share a port, each takes its part of the time.
+static void add_parts(struct hec_path *path, enum hec_lane own, double us, const double *part) {
+    for (int k = 0; k < HEC_LANES; k++) {
+        path->lane[k] += part[k];
+        us -= part[k];
+    }
+    path->lane[own] += us;
+}
+
+static void end_message(struct hec_lanes *l, int32_t slot, double now, const double *part) {
     struct slot of = l->slot[slot];
     struct transfer *t = &l->transfer[of.transfer];
     const struct message m = t->message[of.message];
-    of.path.lane[t->lane] += now - of.begin;
+    add_parts(&of.path, t->lane, now - of.begin, part);
     l->vacant = grown(l->vacant, l->vacancies, &l->vacant_room, sizeof *l->vacant);
     l->vacant[l->vacancies++] = slot;
     for (int32_t e = m.edge; e >= 0; e = t->edge[e].next) {
@@ -408,12 +419,13 @@ static void end_message(struct hec_lanes *l, int32_t slot, double now) {
 }
 
 static void pass_streams(struct hec_lanes *l, double now) {
+    double part[HEC_LANES];
     hec_streams_pass(l->streams, now);
-    for (int32_t lane, device; (device = hec_streams_done(l->streams, &lane)) >= 0;) {
+    for (int32_t lane, device; (device = hec_streams_done(l->streams, &lane, part)) >= 0;) {
         const int32_t transfer = l->streaming[lane];
         const struct transfer *t = &l->transfer[transfer];
         struct hec_path path = t->path;
-        path.lane[lane] += now - t->sent;
+        add_parts(&path, (enum hec_lane)lane, now - t->sent, part);
         arrive(l, device, transfer, now, &path);
     }
 }
@@ -423,8 +435,10 @@ void hec_lanes_pass(struct hec_lanes *l, double now) {
         pass_streams(l, now);
         return;
     }
+    double part[HEC_FLOW_KINDS];
     hec_network_pass(l->network, now);
-    for (int32_t slot; (slot = hec_network_done(l->network)) >= 0;) end_message(l, slot, now);
+    for (int32_t slot; (slot = hec_network_done(l->network, part)) >= 0;)
+        end_message(l, slot, now, part);
 }
 
 const struct hec_woken *hec_lanes_woken(struct hec_lanes *l) {

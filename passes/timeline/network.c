@@ -42,6 +42,48 @@ void hec_network_free(struct hec_network *n) {
     free(n);
 }
 
+// ---- who shares a port
+
+static void settle(const struct hec_network *n, struct hec_port *port) {
+    const double us = n->now - port->settled;
+    port->settled = n->now;
+    if (!port->all || us <= 0) return;
+    for (int k = 0; k < HEC_FLOW_KINDS; k++)
+        port->shared.part[k] += us * port->present[k] / port->all;
+    port->shared.crowd += us * port->all;
+}
+
+// So many more flows of the kind are at the port.
+static void pass_by(const struct hec_network *n, struct hec_port *port, int32_t kind,
+                    int32_t flows) {
+    settle(n, port);
+    port->present[kind] += flows;
+    port->all += flows;
+}
+
+static void enter_keys(const struct hec_network *n, struct hec_flow *flow) {
+    for (int k = 0; k < 2 && flow->key[k] >= 0; k++) {
+        pass_by(n, &n->port[flow->key[k]], flow->kind, 1);
+        flow->met[k] = n->port[flow->key[k]].shared;
+    }
+}
+
+static void leave_keys(const struct hec_network *n, const struct hec_flow *flow) {
+    for (int k = 0; k < 2 && flow->key[k] >= 0; k++)
+        pass_by(n, &n->port[flow->key[k]], flow->kind, -1);
+}
+
+static void divide(const struct hec_network *n, const struct hec_flow *flow, double *part) {
+    double crowd[2] = {0, -1};
+    for (int k = 0; k < 2 && flow->key[k] >= 0; k++) {
+        settle(n, &n->port[flow->key[k]]);
+        crowd[k] = n->port[flow->key[k]].shared.crowd - flow->met[k].crowd;
+    }
+    const int at = crowd[1] > crowd[0];
+    for (int k = 0; k < HEC_FLOW_KINDS; k++)
+        part[k] = n->port[flow->key[at]].shared.part[k] - flow->met[at].part[k];
+}
+
 // ---- ports
 
 static void touch(struct hec_network *n, int32_t port) {
@@ -49,15 +91,15 @@ static void touch(struct hec_network *n, int32_t port) {
 }
 
 static void begin_flow(struct hec_network *n, int32_t number) {
-    const struct hec_flow *flow = &n->flow[number];
-    int32_t key[2];
+    struct hec_flow *flow = &n->flow[number];
     for (int32_t k = 0; k < flow->ports; k++) {
         touch(n, flow->port[k]);
         n->port[flow->port[k]].begun = true;
         n->port[flow->port[k]].flows++;
     }
-    hec_flow_keys(n, flow, key);
-    const int32_t bundle = hec_bundle_with(n, key, false);
+    hec_flow_keys(n, flow, flow->key);
+    enter_keys(n, flow);
+    const int32_t bundle = hec_bundle_with(n, flow->key, false);
     if (!n->bundle[bundle].changed) hec_list_add(&n->joined, bundle);
     n->bundle[bundle].changed = true;
     hec_bundle_join(n, bundle, number, flow->bytes);
@@ -68,6 +110,7 @@ static void begin_flow(struct hec_network *n, int32_t number) {
 static void end_flow(struct hec_network *n, int32_t number) {
     const struct hec_flow *flow = &n->flow[number];
     const double rate = n->bundle[flow->bundle].rate;
+    leave_keys(n, flow);
     for (int32_t k = 0; k < flow->ports; k++) {
         struct hec_port *port = &n->port[flow->port[k]];
         touch(n, flow->port[k]);
@@ -118,9 +161,12 @@ static bool take_over(struct hec_network *n, const struct hec_flow *next) {
     if (flow->ports != next->ports || flow->port[0] != next->port[0] ||
         memcmp(flow->port, next->port, (size_t)next->ports * sizeof *next->port) != 0)
         return false;
-    const int32_t bundle = flow->bundle;
+    const int32_t bundle = flow->bundle, key[2] = {flow->key[0], flow->key[1]};
+    leave_keys(n, flow);
     *flow = *next;
     flow->bundle = bundle;
+    memcpy(flow->key, key, sizeof key);
+    enter_keys(n, flow);
     n->gone++;
     struct hec_bundle *b = &n->bundle[bundle];
     hec_agenda_add(&b->ahead,
@@ -130,9 +176,11 @@ static bool take_over(struct hec_network *n, const struct hec_flow *next) {
 }
 
 void hec_network_start(struct hec_network *n, double now, const int32_t *port, int32_t ports,
-                       double bytes, double delay, int32_t owner) {
+                       double bytes, double delay, int32_t owner, int32_t kind) {
     assert(now >= n->now && ports >= 1 && ports <= HEC_FLOW_PORTS);
-    struct hec_flow flow = {.ports = ports, .owner = owner, .number = n->started++, .bytes = bytes};
+    assert(kind >= 0 && kind < HEC_FLOW_KINDS);
+    struct hec_flow flow = {
+        .ports = ports, .owner = owner, .kind = kind, .number = n->started++, .bytes = bytes};
     for (int32_t i = 0; i < ports; i++) {
         flow.port[i] = port[i];
         n->carried[port[i]] += bytes;
@@ -165,9 +213,12 @@ void hec_network_pass(struct hec_network *n, double now) {
         begin_flow(n, hec_agenda_take(&n->later).what);
 }
 
-int32_t hec_network_done(struct hec_network *n) {
+int32_t hec_network_done(struct hec_network *n, double *part) {
     end_flows(n, n->ended_at);
-    return n->ended_at < n->ended.count ? n->flow[n->ended.item[n->ended_at++]].owner : -1;
+    if (n->ended_at == n->ended.count) return -1;
+    const struct hec_flow *flow = &n->flow[n->ended.item[n->ended_at++]];
+    divide(n, flow, part);
+    return flow->owner;
 }
 
 const double *hec_network_carried(const struct hec_network *n) {

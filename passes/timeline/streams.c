@@ -15,6 +15,7 @@ struct volley {
     double begin;
     double *left; // [ports] bytes
     double *end;  // [ports]
+    double *held; // [ports][volleys] time that streams of others took from its own
     bool *told;   // [devices]
     int32_t open; // Devices that have not been told.
 };
@@ -23,7 +24,7 @@ struct hec_streams {
     int32_t devices, of_node, ports, volleys;
     const double *capacity;
     double now;
-    double since; // Until then `left` of the volleys is true.
+    double *since; // [ports] until then `left` of the volleys is true.
     struct volley *volley;
     struct volley **begun; // [volleys] those that have begun
     int32_t begun_count;
@@ -46,12 +47,14 @@ struct hec_streams *hec_streams_create(int32_t devices, int32_t of_node, int32_t
                               .ports = ports,
                               .volleys = volleys,
                               .capacity = capacity,
+                              .since = take((size_t)ports, sizeof *s->since),
                               .volley = take((size_t)volleys, sizeof *s->volley),
                               .begun = take((size_t)volleys, sizeof *s->begun),
                               .sorted = take((size_t)volleys, sizeof *s->sorted)};
     for (int32_t i = 0; i < volleys; i++) {
         s->volley[i].left = take(2 * (size_t)ports, sizeof *s->volley[i].left);
         s->volley[i].end = s->volley[i].left + ports;
+        s->volley[i].held = take((size_t)(ports * volleys), sizeof *s->volley[i].held);
         s->volley[i].told = take((size_t)devices, sizeof *s->volley[i].told);
     }
     return s;
@@ -61,8 +64,10 @@ void hec_streams_free(struct hec_streams *s) {
     if (!s) return;
     for (int32_t i = 0; i < s->volleys; i++) {
         free(s->volley[i].left);
+        free(s->volley[i].held);
         free(s->volley[i].told);
     }
+    free(s->since);
     free(s->volley);
     free(s->begun);
     free(s->sorted);
@@ -86,15 +91,28 @@ static int32_t sort_streams(struct hec_streams *s, int32_t port) {
     return count;
 }
 
+// While these streams got so many bytes each, every one of them waited for the others.
+static void hold(struct hec_streams *s, int32_t port, struct volley *const *of, int32_t count,
+                 double each) {
+    const double us = each / s->capacity[port];
+    for (int32_t i = 0; i < count && count > 1; i++) {
+        for (int32_t k = 0; k < count; k++) {
+            if (k != i) of[i]->held[port * s->volleys + (int32_t)(of[k] - s->volley)] += us;
+        }
+    }
+}
+
 // Subtracts the bytes that the port has carried until now from its streams.
 static void serve(struct hec_streams *s, int32_t port) {
     const int32_t count = sort_streams(s, port);
     struct volley *const *of = s->sorted;
-    double room = s->capacity[port] * (s->now - s->since);
+    double room = s->capacity[port] * (s->now - s->since[port]);
+    s->since[port] = s->now;
     for (int32_t i = 0; i < count; i++) {
         const double first = of[i]->left[port], all = first * (count - i);
         const double each = all <= room ? first : room / (count - i);
         for (int32_t k = i; k < count; k++) of[k]->left[port] -= each;
+        hold(s, port, of + i, count - i, each);
         if (all > room) return;
         room -= all;
     }
@@ -109,14 +127,13 @@ static void list_begun(struct hec_streams *s) {
 
 static void serve_all(struct hec_streams *s) {
     for (int32_t p = 0; p < s->ports; p++) serve(s, p);
-    s->since = s->now;
 }
 
 // When its streams end if no other one begins.
 static void find_ends(struct hec_streams *s, int32_t port) {
     const int32_t count = sort_streams(s, port);
     struct volley *const *of = s->sorted;
-    double at = s->since, before = 0;
+    double at = s->since[port], before = 0;
     for (int32_t i = 0; i < count; i++) {
         const double left = of[i]->left[port];
         at += (left - before) * (count - i) / s->capacity[port];
@@ -127,12 +144,15 @@ static void find_ends(struct hec_streams *s, int32_t port) {
 
 // ---- volleys
 
-// The end of the last stream that the device waits for.
-static double end_of(const struct hec_streams *s, const struct volley *w, int32_t device) {
-    const int32_t nodes = s->devices / s->of_node, node = device / s->of_node;
-    const double *end = w->end, *of_nodes = w->end + 2 * s->devices;
-    return fmax(fmax(end[device], end[s->devices + device]),
-                fmax(of_nodes[node], of_nodes[nodes + node]));
+// The port of the last stream that the device waits for.
+static int32_t last_port(const struct hec_streams *s, const struct volley *w, int32_t device) {
+    const int32_t nodes = s->devices / s->of_node, node = 2 * s->devices + device / s->of_node;
+    const int32_t port[] = {device, s->devices + device, node, node + nodes};
+    int32_t last = port[0];
+    for (int k = 1; k < 4; k++) {
+        if (w->end[port[k]] >= w->end[last]) last = port[k];
+    }
+    return last;
 }
 
 // Lists when devices are done, of all volleys.
@@ -142,7 +162,7 @@ static void list_ends(struct hec_streams *s) {
         const struct volley *w = &s->volley[i];
         for (int32_t d = 0; d < s->devices && w->state == BEGUN; d++) {
             if (w->told[d]) continue;
-            const double end = fmax(end_of(s, w, d), s->now);
+            const double end = fmax(w->end[last_port(s, w, d)], s->now);
             hec_agenda_append(
                 &s->ends, (struct hec_item){end, (int64_t)i * s->devices + d, i * s->devices + d});
         }
@@ -171,6 +191,7 @@ void hec_streams_start(struct hec_streams *s, int32_t volley, double begin, cons
     w->begin = begin;
     w->open = s->devices;
     memcpy(w->left, bytes, (size_t)s->ports * sizeof *bytes);
+    memset(w->held, 0, (size_t)(s->ports * s->volleys) * sizeof *w->held);
     memset(w->told, 0, (size_t)s->devices * sizeof *w->told);
 }
 
@@ -193,11 +214,14 @@ void hec_streams_pass(struct hec_streams *s, double now) {
     if (next_begin(s) <= now) begin_volleys(s);
 }
 
-int32_t hec_streams_done(struct hec_streams *s, int32_t *volley) {
+int32_t hec_streams_done(struct hec_streams *s, int32_t *volley, double *part) {
     if (!s->ends.count || s->ends.item[0].at > s->now) return -1;
     const int32_t what = hec_agenda_take(&s->ends).what, device = what % s->devices;
     *volley = what / s->devices;
     struct volley *w = &s->volley[*volley];
+    const int32_t port = last_port(s, w, device);
+    if (s->begun_count > 1) serve(s, port);
+    memcpy(part, w->held + port * s->volleys, (size_t)s->volleys * sizeof *part);
     w->told[device] = true;
     if (--w->open > 0) return device;
     if (s->begun_count > 1) serve_all(s); // The others had a part of each port until now.

@@ -29,7 +29,8 @@ double hec_streams_next(const struct hec_streams *streams);
 void hec_streams_pass(struct hec_streams *streams, double now);
 
 // The next device whose streams, and those of its node, of a volley have ended by the time that has passed; *volley
-// becomes that volley. -1: there is none any more.
-int32_t hec_streams_done(struct hec_streams *streams, int32_t *volley);
+// becomes that volley, part [volleys] the time that its last stream to end waited for those of each other one.
+// -1: there is none any more.
+int32_t hec_streams_done(struct hec_streams *streams, int32_t *volley, double *part);
 
 #endif

@@ -171,6 +171,31 @@ static void a_path_is_the_time(void **unused) {
     hec_lanes_free(lanes);
 }
 
+// Two messages between the same devices on two lanes: half of the time of each is waiting for the other.
+static void who_shares_a_port_shares_the_blame(void **unused) {
+    (void)unused;
+    struct hec_lanes *lanes = create(false);
+    const enum hec_lane lane[2] = {HEC_LANE_ROWS, HEC_LANE_REDUCE};
+    int seen = 0;
+    for (int k = 0; k < 2; k++) {
+        const int32_t transfer = hec_transfer_new(lanes, lane[k], "bytes", -1);
+        hec_transfer_message(lanes, transfer, 0, 1, k ? 80 : 50);
+        start_all(lanes, transfer, 0);
+    }
+    for (double next; (next = hec_lanes_next(lanes)) < INFINITY;) {
+        hec_lanes_pass(lanes, next);
+        for (const struct hec_woken *w; (w = hec_lanes_woken(lanes));) {
+            if (w->device != 1) continue;
+            seen++;
+            check(next, w->transfer ? 14 : 11); // 5 each until 11, then 30 bytes at 10.
+            check(w->path.lane[lane[w->transfer]], w->transfer ? 1 + 5 + 3 : 1 + 5);
+            check(w->path.lane[lane[!w->transfer]], 5);
+        }
+    }
+    assert_int_equal(seen, 2);
+    hec_lanes_free(lanes);
+}
+
 // ---- sums alone, against the same ones as flows
 
 static uint64_t state = 5;
@@ -245,6 +270,7 @@ static void sums_alone_end_as_flows_do(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_path_is_the_time),
+        cmocka_unit_test(who_shares_a_port_shares_the_blame),
         cmocka_unit_test(a_message_needs_both_devices),
         cmocka_unit_test(messages_wait_for_what_brings_them),
         cmocka_unit_test(transfers_of_a_lane_follow_each_other),

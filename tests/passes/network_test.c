@@ -89,10 +89,25 @@ static void simulate(struct given *flow, int flows, const double *capacity) {
 
 // ---- the network
 
+static double left_at[FLOWS], part[HEC_FLOW_KINDS];
+
 static void start(struct hec_network *network, const struct given *flow, int number, double now,
                   double delay) {
+    left_at[number] = now + delay;
     hec_network_start(network, now, flow[number].port, flow[number].ports, flow[number].bytes,
-                      delay, number);
+                      delay, number, number % 3);
+}
+
+// The kinds that have shared a flow's port take its whole time, and its own kind some of it.
+static void check_parts(int number, double now) {
+    double all = 0;
+    for (int k = 0; k < HEC_FLOW_KINDS; k++) {
+        assert_true(part[k] >= -1e-9 * now && (k < 3 || part[k] == 0));
+        all += part[k];
+    }
+    const double took = now - left_at[number];
+    assert_true(fabs(all - took) <= 1e-9 * now);
+    assert_true(part[number % 3] > 0 || took <= 1e-9 * now);
 }
 
 // Every other flow is started at once, with a delay; the others when it is their turn.
@@ -113,8 +128,9 @@ static void run(const struct given *flow, int flows, const double *capacity, dou
         if (first >= 0 && flow[first].begins < next) next = flow[first].begins;
         assert_true(next < INFINITY);
         hec_network_pass(network, next);
-        for (int owner; (owner = hec_network_done(network)) >= 0; ended++) {
+        for (int owner; (owner = hec_network_done(network, part)) >= 0; ended++) {
             done[owner] = next;
+            check_parts(owner, next);
             for (int i = 0; i < flows; i++) {
                 if (flow[i].after == owner) start(network, flow, i, next, 0);
             }
@@ -208,14 +224,14 @@ static void flows_of_no_bytes_take_their_delay(void **unused) {
     const double capacity[2] = {5, 5};
     struct hec_network *network = hec_network_create(2, capacity, 0);
     assert_true(hec_network_next(network) == INFINITY);
-    hec_network_start(network, 3, (const int32_t[]){0, 1}, 2, 0, 4, 9);
+    hec_network_start(network, 3, (const int32_t[]){0, 1}, 2, 0, 4, 9, 1);
     assert_true(hec_network_next(network) == 7);
     hec_network_pass(network, 7);
-    assert_int_equal(hec_network_done(network), -1); // Its first byte leaves now.
+    assert_int_equal(hec_network_done(network, part), -1); // Its first byte leaves now.
     assert_true(hec_network_next(network) == 7);
     hec_network_pass(network, 7);
-    assert_int_equal(hec_network_done(network), 9);
-    assert_int_equal(hec_network_done(network), -1);
+    assert_int_equal(hec_network_done(network, part), 9);
+    assert_int_equal(hec_network_done(network, part), -1);
     hec_network_free(network);
 }
 
