@@ -42,16 +42,18 @@ static struct hec_options options_of(const struct hec_options *given, const stru
     return o;
 }
 
-// Brief trials have their choices set.
-static bool place(struct hec_compilation *c, bool brief) {
+// Brief trials have their choices set; those whose messages are sums compare choices so.
+static bool place(struct hec_compilation *c, enum hec_trial_effort effort) {
     int status;
     if (!hec_run_front(c, &status) || !hec_make_module(c)) return false;
-    hec_module_put_only_placed(c->module, brief);
+    hec_module_put_only_placed(c->module, effort <= HEC_TRIAL_BRIEF);
+    hec_module_put_in_sums(c->module, effort <= HEC_TRIAL_SUMS);
     if (c->options->profile && hec_has_ranks(c->module))
         hec_set_attr(c->module,
                      hec_attr_string(c->context, "hecate.recorded_loads", c->options->profile));
     if (!hec_run_passes(c, &status)) return false;
     hec_module_put_only_placed(c->module, false);
+    hec_module_put_in_sums(c->module, false);
     return true;
 }
 
@@ -77,8 +79,7 @@ static bool try_one(const struct hec_options *given, const struct hec_trial *tri
     if (!nowhere) abort();
     c.diag.out = nowhere;
     c.reporter = (struct hec_reporter){.diag = &c.diag, .sources.arena = &arena};
-    const bool sound =
-        place(&c, trial->effort <= HEC_TRIAL_BRIEF) && estimate(c.module, trial, score);
+    const bool sound = place(&c, trial->effort) && estimate(c.module, trial, score);
     hec_compilation_end(&c);
     hec_arena_free(&arena);
     fclose(nowhere);

@@ -3,6 +3,7 @@
 #include "passes/timeline/candidates.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "ir/accessors.h"
 #include "passes/cost/memory.h"
@@ -100,13 +101,48 @@ static bool is_known(const struct hec_search *s, const struct hpl_movement *choi
     return known;
 }
 
-static void add(struct hec_search *s, const struct compared *of) {
-    const struct hpl_movement *m = &of->movement;
-    struct hec_candidate *c = &s->candidate[s->count++];
-    *c = (struct hec_candidate){.movement = *m, .us = of->us, .took = {of->us}};
-    c->replica_bytes = hec_replica_bytes(&s->setup.costs, s->setup.policy, m);
+bool hec_is_twin(const struct hec_candidate *a, const struct hec_candidate *b) {
+    return a->movement.lifetime == b->movement.lifetime &&
+           a->movement.rematerialize == b->movement.rematerialize &&
+           a->took[HEC_DETAIL_SUMS] == b->took[HEC_DETAIL_SUMS];
+}
+
+static int64_t bytes_of(const struct hec_search *s, const struct compared *of) {
+    return hec_replica_bytes(&s->setup.costs, s->setup.policy, &of->movement);
+}
+
+static bool fits(const struct hec_search *s, const struct compared *of) {
     const int64_t room = of->variant ? of->variant->room : -1;
-    c->fits = room < 0 || c->replica_bytes <= room; // Less than nothing decides nothing.
+    return room < 0 || bytes_of(s, of) <= room; // Less than nothing decides nothing.
+}
+
+static void add(struct hec_search *s, const struct compared *of) {
+    struct hec_candidate *c = &s->candidate[s->count];
+    *c = (struct hec_candidate){.movement = of->movement,
+                                .us = of->us,
+                                .took = {of->us},
+                                .replica_bytes = bytes_of(s, of),
+                                .fits = fits(s, of)};
+    for (int i = 0; i < s->count && !c->detail; i++) {
+        const struct hec_candidate *twin = &s->candidate[i];
+        if (!hec_is_twin(twin, c)) continue;
+        c->us = twin->us;
+        c->detail = twin->detail;
+        memcpy(c->took, twin->took, sizeof c->took);
+    }
+    s->count++;
+}
+
+// Where some candidate fits into memory, those that do not are not simulated.
+static int leave_out_too_large(const struct hec_search *s, struct compared *of, int count) {
+    bool any = false;
+    int kept = 0;
+    for (int i = 0; i < s->count; i++) any |= s->candidate[i].fits;
+    for (int i = 0; i < count; i++) any |= fits(s, &of[i]);
+    for (int i = 0; i < count; i++) {
+        if (!any || fits(s, &of[i])) of[kept++] = of[i];
+    }
+    return kept;
 }
 
 // Re-materialization that is open (-1) is for replicas that do not fit: it costs time.
@@ -135,6 +171,7 @@ static bool simulate(struct hec_searching *g, const struct hpl_movement *choice,
         }
         compared[wanted++] = c;
     }
+    wanted = leave_out_too_large(s, compared, wanted);
     if (!hec_module_only_placed(g->module)) hec_in_parallel(wanted, simulate_one, compared);
     for (int i = 0; i < wanted; i++) {
         if (compared[i].sound) add(s, &compared[i]);
@@ -181,7 +218,7 @@ static int next_of(const struct hec_search *s, const struct hpl_movement *choice
         bool wanted = c->fits && c->detail < s->detail;
         bool listed = false;
         for (int k = 0; k < count; k++) listed |= is_same(&c->movement, &choice[k]);
-        for (int k = 0; k < excepted; k++) wanted &= except[k] != i;
+        for (int k = 0; k < excepted; k++) wanted &= !hec_is_twin(&s->candidate[except[k]], c);
         if (!wanted || !listed || expected(s, c) > least) continue;
         least = expected(s, c);
         next = i;
@@ -195,19 +232,21 @@ static void simulate_in_detail(struct hec_searching *g, const struct hpl_movemen
     struct hec_search *s = g->search;
     int at[HEC_LISTED_MAX], wanted = 0;
     for (int next; wanted < HEC_LISTED_MAX && g->left > 0 &&
-                   (next = next_of(s, choice, count, at, wanted)) >= 0;
-         g->left--) {
+                   (next = next_of(s, choice, count, at, wanted)) >= 0;) {
         const struct hpl_movement *m = &s->candidate[next].movement;
         of[wanted] = (struct compared){.movement = *m, .detail = s->detail};
         of[wanted].variant = &g->variant[m->lifetime][m->rematerialize];
+        if (s->detail == HEC_DETAIL_BRIEF) g->left -= enough(&of[wanted].variant->brief, m);
         at[wanted++] = next;
     }
     hec_in_parallel(wanted, simulate_one, of);
     for (int i = 0; i < wanted; i++) {
-        struct hec_candidate *c = &s->candidate[at[i]];
-        if (!of[i].sound) continue;
-        c->detail = s->detail;
-        c->us = c->took[c->detail] = of[i].us;
+        for (int k = 0; k < s->count && of[i].sound; k++) {
+            struct hec_candidate *c = &s->candidate[k];
+            if (!hec_is_twin(c, &s->candidate[at[i]])) continue;
+            c->detail = s->detail;
+            c->us = c->took[c->detail] = of[i].us;
+        }
     }
 }
 
@@ -225,9 +264,9 @@ bool hec_consider(struct hec_searching *g, const struct hpl_movement *choice, in
 
 // ---- message by message
 
-// Simulations message by message that take some tenths of a second on one processor.
+// Iterations message by message that take some tenths of a second on one processor.
 static int64_t affordable(const struct hec_search *s) {
-    enum { MESSAGES = 3 << 15, LEAST = 4 };
+    enum { MESSAGES = 3 << 14, LEAST = 4 };
     const int64_t devices = s->setup.costs.machine.nodes * s->setup.costs.machine.devices;
     const int64_t count = MESSAGES / (devices * devices * BRIEF_LAYERS);
     return count < LEAST ? LEAST : count;
@@ -235,13 +274,14 @@ static int64_t affordable(const struct hec_search *s) {
 
 bool hec_may_be_single(const struct hec_searching *g) {
     const struct hec_machine *m = &g->search->setup.costs.machine;
-    return m->nodes * m->devices <= HEC_PAIRS_MOST && !hec_module_only_placed(g->module);
+    return m->nodes * m->devices <= HEC_PAIRS_MOST && !hec_module_only_placed(g->module) &&
+           !hec_module_in_sums(g->module);
 }
 
 void hec_detail(struct hec_searching *g, enum hec_detail detail, const struct hpl_movement *choice,
                 int count) {
     g->search->detail = detail;
-    g->left = detail == HEC_DETAIL_WHOLE ? count : affordable(g->search);
+    g->left = affordable(g->search);
     simulate_in_detail(g, choice, count);
 }
 

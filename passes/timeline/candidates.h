@@ -22,7 +22,7 @@ struct hec_searching {
     MlirOperation module;
     const struct hec_pass_options *options;
     struct hec_variant variant[2][2]; // By lifetime, and whether they re-materialize.
-    int64_t left; // Simulations message by message that there is still time for.
+    int64_t left;                     // Iterations message by message that there is still time for.
 };
 
 // Adds the choices that are not known yet, HEC_LISTED_MAX at most, in their order, as far as there is room; those that
@@ -36,7 +36,11 @@ bool hec_consider(struct hec_searching *g, const struct hpl_movement *choice, in
 void hec_detail(struct hec_searching *g, enum hec_detail detail, const struct hpl_movement *choice,
                 int count);
 
-// Whether messages are single where there are so many devices, and candidates are simulated at all.
+// Whether both have the same program and the same plans: where t or m are more than plans use, times as sums are equal
+// to the bit. Then they are in any detail.
+bool hec_is_twin(const struct hec_candidate *a, const struct hec_candidate *b);
+
+// Whether messages are single where there are so many devices, and candidates are simulated in such detail.
 bool hec_may_be_single(const struct hec_searching *g);
 
 void hec_searching_free(struct hec_searching *g);

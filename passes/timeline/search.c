@@ -11,6 +11,7 @@
 // Then it is done once more from the best of these on, and the candidates near it are simulated message by message.
 #include "passes/timeline/search.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "ir/accessors.h"
@@ -22,6 +23,9 @@
 enum { ANY_LIFETIME = -1, LIFETIMES = 2, ROUNDS = 4, DISCOUNT = 50, FINALISTS = 3 };
 
 static const double alike[HEC_DETAILS] = {0.01, 0.005, 0.005}, surprise = 0.03;
+
+// The error of few layers, and how many times as long m may take with one t and still be tried with another.
+static const double few_layers = 0.01, hopeless = 1.5;
 
 // ---- what the user said
 
@@ -177,20 +181,45 @@ static int rematerializes(MlirOperation module, const struct hec_search *s) {
     return hec_setting_is(module, HEC_KEY_parallel_placement_rematerialize, "true");
 }
 
+// Whether so many slots took much longer than others, for replicas that live as long and with the same t.
+static bool is_hopeless(const struct hec_search *s, const struct hpl_movement *c) {
+    bool known = false, hope = false;
+    for (int i = 0; i < s->count && !hope; i++) {
+        const struct hec_candidate *a = &s->candidate[i];
+        if (a->movement.slots != c->slots || a->movement.lifetime != c->lifetime) continue;
+        double least = INFINITY;
+        for (int k = 0; k < s->count; k++) {
+            const struct hec_candidate *b = &s->candidate[k];
+            if (b->fits && b->movement.lifetime == c->lifetime &&
+                b->movement.overlap == a->movement.overlap && b->took[0] < least)
+                least = b->took[0];
+        }
+        known = true;
+        hope = a->took[0] <= hopeless * least;
+    }
+    return known && !hope;
+}
+
 static bool vary_slots(struct hec_searching *g, struct hpl_movement c, int rematerialize) {
     const struct hec_search *s = g->search;
     // Policies that keep nothing at owners need room for all experts.
     const int64_t devices = s->setup.costs.machine.nodes * s->setup.costs.machine.devices;
     const int64_t share = (most_experts(s) + devices - 1) / devices;
+    // Those that give every node every expert need room for what its own devices do not have.
+    const int64_t of_node = s->setup.costs.machine.devices;
+    const int64_t lacked = (most_experts(s) + of_node - 1) / of_node - share;
     int64_t value[HEC_LISTED_MAX] = {1, 2, 3, 4, 6, 8, 12, 16, share, share + 1, 2 * share};
+    if (hpl_fills_nodes(s->setup.policy)) value[8] = lacked > 0 ? lacked : 1;
     const int given =
         hec_setting_listed(g->module, HEC_KEY_parallel_placement_memory, value, HEC_LISTED_MAX);
-    const int usual = hpl_from_shards(s->setup.policy) ? 11 : 8;
+    const int usual = hpl_from_shards(s->setup.policy)   ? 11
+                      : hpl_fills_nodes(s->setup.policy) ? 9
+                                                         : 8;
     struct hpl_movement choice[HEC_LISTED_MAX];
     int count = 0;
     for (int i = 0; i < (given ? given : usual); i++) {
         c.slots = value[i];
-        if (c.slots <= most_experts(s)) choice[count++] = c;
+        if (c.slots <= most_experts(s) && !is_hopeless(s, &c)) choice[count++] = c;
     }
     return hec_consider(g, choice, count, rematerialize);
 }
@@ -290,13 +319,15 @@ static int fastest_of(const struct hec_search *s, int lifetime, int discount) {
     return of;
 }
 
-// The fastest ones so far in all layers. Calibration counts as it does where is chosen.
+// The fastest ones so far in all layers, where those that are about as fast have other plans. Calibration counts as it
+// does where is chosen.
 static void compare_finalists(struct hec_searching *g) {
     struct hec_search *s = g->search;
     struct hpl_movement finalist[FINALISTS];
     bool taken[HEC_CANDIDATES_MAX] = {false};
     int count = 0;
     s->among = ANY_LIFETIME;
+    double most = INFINITY;
     for (int round = 0; round < FINALISTS; round++) {
         int next = -1;
         for (int i = 0; i < s->count; i++) {
@@ -304,13 +335,15 @@ static void compare_finalists(struct hec_searching *g) {
                 (next < 0 || is_faster(&s->candidate[i], &s->candidate[next])))
                 next = i;
         }
-        if (next < 0) break;
-        taken[next] = true;
-        next = with_calibration(s, next);
-        taken[next] = true;
-        finalist[count++] = s->candidate[next].movement;
+        if (next < 0 || s->candidate[next].us > most) break;
+        if (round == 0) most = (1 + few_layers) * s->candidate[next].us;
+        const struct hec_candidate *with = &s->candidate[with_calibration(s, next)];
+        for (int i = 0; i < s->count; i++)
+            taken[i] |= hec_is_twin(&s->candidate[i], &s->candidate[next]) ||
+                        hec_is_twin(&s->candidate[i], with);
+        finalist[count++] = with->movement;
     }
-    hec_detail(g, HEC_DETAIL_WHOLE, finalist, count);
+    if (count > 1) hec_detail(g, HEC_DETAIL_WHOLE, finalist, count);
 }
 
 // The best of each lifetime and price, message by message, and from the best of these on m and t in turn. False as
