@@ -39,6 +39,18 @@ def training():
     return rows
 
 
+def tuning():
+    rows = ["| precision | machine | date | hecate tok/s | PEFT tok/s | times as fast | by CPU seconds | PEFT's way | details |",
+            "| --- | --- | --- | ---: | ---: | ---: | ---: | --- | --- |"]
+    for stem, result in read("*-tune.json"):
+        about = result["machine"]
+        for row in result["summary"]:
+            rows.append(" | ".join(["| " + row["precision"], machine(about), about["date"], number(row["ours"], ",.0f"),
+                                    number(row["peft"], ",.0f"), number(row["clock"][0], ".2f"), number(row["cpu"][0], ".2f"),
+                                    row["way"], link(stem) + " |"]))
+    return rows
+
+
 def scaling():
     rows = ["| machine | date | model | parameters | tokens/s | GFLOP/s | of the first | details |",
             "| --- | --- | --- | ---: | ---: | ---: | ---: | --- |"]
@@ -93,6 +105,8 @@ def build():
          "Ratios are hecate's speed over PyTorch's at the same precision, over PyTorch 1.13 in fp32,",
          "and over the fastest of three programs of the newest PyTorch (the same program, eager, compiled).",
          "Routing is balanced on all sides. `bench/train/compare.py`", "", *training()],
+        ["## Tuning with adapters next to transformers and PEFT", "",
+         "A Qwen3-MoE of random weights, adapters of rank 16 on attention and experts. `bench/tune/tune.py`", "", *tuning()],
         ["## Larger models, the same speed", "", "Every model gets the same time. `bench/train/scaling.py`", "", *scaling()],
         ["## The same curve as PyTorch", "", "2,000 steps of tiny.moe from the same parameters on the same tokens. `bench/curve/curve.py`", "",
          *curves(), "", "![Loss curves of hecate and PyTorch](curve.svg)"],

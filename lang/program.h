@@ -74,8 +74,9 @@ struct hec_param {
     bool trainable;       // False: a constant table, a selection bias, or frozen.
     bool frozen;          // By a group.
     enum hec_lora lora;   // A matrix of the adapter of the parameter whose path it continues.
-    bool balances;        // A selection bias: loads move it, unless it is frozen.
-    unsigned role;        // enum hec_role
+    const struct hec_param *shares; // The weight whose matrix a a matrix b takes; NULL: its own.
+    bool balances;                  // A selection bias: loads move it, unless it is frozen.
+    unsigned role;                  // enum hec_role
     bool
         muon; // A matrix that Muon moves where train.optimizer = muon: by its role, or as its group says.
     struct hec_rates rates;

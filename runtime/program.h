@@ -91,6 +91,7 @@ struct hrt_param {
     bool decay, trainable;
     bool frozen;        // Not trained, though it could be.
     enum hrt_lora lora; // It adapts the parameter whose path it continues.
+    const char *shares; // HRT_LORA_B: path of the weight whose lora_a it takes; NULL: its own.
     const char *role;   // "embedding", "head", "embedding and head", "router"; NULL: none.
     bool muon;          // A matrix that Muon updates, where the run uses Muon.
     double lr_scale;    // Factor of the learning rate; 0: none.

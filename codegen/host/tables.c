@@ -147,6 +147,8 @@ static const char *group_text(struct hec_emitter *e, MlirOperation op) {
         text = HEC_TEXT(e, "%s, .lora = %s", text,
                         mlirStringRefEqual(hec_any_lora(op), HEC_STR("a")) ? "HRT_LORA_A"
                                                                            : "HRT_LORA_B");
+    if (hec_any_has_shares(op))
+        text = HEC_TEXT(e, "%s, .shares = %s", text, quote_attr(e, op, "shares"));
     if (hec_any_has_role(op)) text = HEC_TEXT(e, "%s, .role = %s", text, quote_attr(e, op, "role"));
     if (hec_any_muon(op)) text = HEC_TEXT(e, "%s, .muon = true", text);
     if (hec_any_has_layer_rates(op))

@@ -53,7 +53,7 @@ static MlirNamedAttribute rates_attribute(MlirContext c, const struct hec_param 
 }
 
 static void build_param(struct hec_build *build, const struct hec_param *param) {
-    enum { FIXED = 6, MOST = 22 };
+    enum { FIXED = 6, MOST = 23 };
     const MlirContext c = build->context;
     const struct hec_scope top = {.build = build};
     char *symbol = hec_build_symbol(build, param->symbol);
@@ -69,6 +69,7 @@ static void build_param(struct hec_build *build, const struct hec_param *param) 
     if (param->frozen && !param->balances) attribute[count++] = hec_attr_bool(c, "frozen", true);
     if (param->lora)
         attribute[count++] = hec_attr_string(c, "lora", param->lora == HEC_LORA_A ? "a" : "b");
+    if (param->shares) attribute[count++] = hec_attr_string(c, "shares", param->shares->path);
     if (param->role) attribute[count++] = hec_attr_string(c, "role", hec_role_text(param->role));
     if (param->muon) attribute[count++] = hec_attr_bool(c, "muon", true);
     if (param->layer_rates) {

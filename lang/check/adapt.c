@@ -4,7 +4,8 @@
 //
 // with parameters a [rank, in] and b [rank, out] of the weight's layers and experts; so kernels, which pad rows of
 // weights, pad neither. Later stages find parameters and GEMMs like others, and
-// do not know of adapters. b begins as zeros: the model begins as it was.
+// do not know of adapters. b begins as zeros: the model begins as it was. With `experts = fused` matrices of an expert
+// that multiply one input have one a.
 #include "lang/check/adapt.h"
 
 #include <math.h>
@@ -56,6 +57,7 @@ void hec_read_adapt(struct hec_checker *checker, const struct hec_setting_values
     adapt->rank = strtoll(rank->value, NULL, 10);
     adapt->scale = strtod(values->value[HEC_KEY_adapt_alpha].value, NULL) / (double)adapt->rank;
     adapt->dropout = strtod(values->value[HEC_KEY_adapt_dropout].value, NULL);
+    adapt->fused = strcmp(values->value[HEC_KEY_adapt_experts].value, "fused") == 0;
     add_patterns(checker, of->value);
 }
 
@@ -99,10 +101,34 @@ static struct hec_shape behind(struct hec_dim first, const struct hec_shape *dim
     return shape;
 }
 
-// The adapter of a weight whose GEMM sums the dims `in` and keeps `out`; NULL after an error.
+// The adapter of another matrix of the expert that multiplies x; NULL: there is none, or each has its own.
+static const struct hec_adapter *shared_with(const struct hec_adapt *adapt,
+                                             const struct hec_param *weight,
+                                             const struct hec_node *x) {
+    for (int i = 0; adapt->fused && weight->expert_of && i < adapt->adapters.count; i++) {
+        const struct hec_adapter *other = adapt->adapters.item[i];
+        if (other->weight->expert_of == weight->expert_of && other->input == x) return other;
+    }
+    return NULL;
+}
+
+static void add_matrices(struct hec_checker *checker, struct hec_adapter *adapter,
+                         const struct hec_adapter *shared, long long rows) {
+    const struct hec_param *weight = adapter->weight;
+    // The variance of PEFT's uniform numbers.
+    adapter->a = shared ? shared->a
+                        : hec_add_param_of(checker, weight, HEC_LORA_A, &adapter->a_shape,
+                                           HEC_INIT_NORMAL, 1 / sqrt(3 * (double)rows));
+    struct hec_param *b =
+        hec_add_param_of(checker, weight, HEC_LORA_B, &adapter->b_shape, HEC_INIT_ZEROS, 0);
+    b->shares = shared ? shared->weight : NULL;
+    adapter->b = b;
+}
+
+// The adapter of a weight by which a GEMM multiplies x: it sums the dims `in` and keeps `out`. NULL after an error.
 static const struct hec_adapter *adapter_of(struct hec_site *site, const struct hec_param *weight,
-                                            const struct hec_shape *in, const struct hec_shape *out,
-                                            struct hec_span at) {
+                                            const struct hec_node *x, const struct hec_shape *in,
+                                            const struct hec_shape *out, struct hec_span at) {
     struct hec_checker *checker = site->checker;
     struct hec_adapt *adapt = &checker->adapt;
     const long long rows = elements(in), columns = elements(out);
@@ -119,12 +145,8 @@ static const struct hec_adapter *adapter_of(struct hec_site *site, const struct 
     const struct hec_dim dim = {hec_intern_text(&checker->names, dim_name), adapt->rank};
     struct hec_adapter *adapter = HEC_NEW(checker->arena, struct hec_adapter);
     *adapter = (struct hec_adapter){
-        .weight = weight, .a_shape = behind(dim, in), .b_shape = behind(dim, out)};
-    // The variance of PEFT's uniform numbers.
-    adapter->a = hec_add_param_of(checker, weight, HEC_LORA_A, &adapter->a_shape, HEC_INIT_NORMAL,
-                                  1 / sqrt(3 * (double)rows));
-    adapter->b =
-        hec_add_param_of(checker, weight, HEC_LORA_B, &adapter->b_shape, HEC_INIT_ZEROS, 0);
+        .weight = weight, .input = x, .a_shape = behind(dim, in), .b_shape = behind(dim, out)};
+    add_matrices(checker, adapter, shared_with(adapt, weight, x), rows);
     HEC_PUSH(checker->arena, &adapt->adapters, adapter);
     return adapter;
 }
@@ -165,7 +187,7 @@ const struct hec_node *hec_adapt(struct hec_site *site, const struct hec_node *y
     struct hec_shape out = hec_shape_with(&weight->shape, &in, false);
     out.rank -= summed;
     memmove(out.dim, out.dim + summed, (size_t)out.rank * sizeof *out.dim);
-    const struct hec_adapter *adapter = adapter_of(site, weight->param, &in, &out, y->at);
+    const struct hec_adapter *adapter = adapter_of(site, weight->param, x, &in, &out, y->at);
     x = adapter ? drop(site, x, y->at) : NULL;
     if (!x) return NULL;
     hidden.dim[hidden.rank++] = adapter->b_shape.dim[0];

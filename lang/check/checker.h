@@ -57,6 +57,7 @@ struct hec_group {
 // dimension.
 struct hec_adapter {
     const struct hec_param *weight, *a, *b;
+    const struct hec_node *input; // x, of the first such GEMM.
     struct hec_shape a_shape, b_shape;
 };
 
@@ -64,6 +65,7 @@ struct hec_adapter {
 struct hec_adapt {
     int64_t rank;
     double scale, dropout;
+    bool fused; // Matrices of an expert that multiply one input share `a`.
     HEC_VEC(const char *) patterns;
     HEC_VEC(const struct hec_adapter *) adapters; // So far.
     struct hec_span of, rank_at;

@@ -54,6 +54,15 @@ static const struct hrt_param *find(const struct hrt_program *program,
     return NULL;
 }
 
+// Matrix a of the adapter with matrix b: of its own weight, or of the one that it shares with.
+static const struct hrt_param *find_a(const struct hrt_program *program,
+                                      const struct hrt_param *weight, const struct hrt_param *b) {
+    if (!b || !b->shares) return find(program, weight, HRT_LORA_A);
+    struct hrt_param other = *weight; // It has the same layers.
+    other.path = b->shares;
+    return find(program, &other, HRT_LORA_A);
+}
+
 // From one element of a dim to the next, in a matrix of an adapter behind its first dim; 0: it has no such dim.
 static int64_t step_of(const struct hrt_param *lora, const char *dim) {
     int64_t step = 1;
@@ -137,8 +146,8 @@ static void add_all(const struct hrt_buffer *params, const struct hrt_tensor *te
 static bool merge_tensor(const struct hrt_buffer *params, const struct hrt_tensor *tensor,
                          struct hrt_error *error) {
     const struct hrt_program *program = params->placement->program;
-    struct adapter adapter = {.a = find(program, tensor->param, HRT_LORA_A),
-                              .b = find(program, tensor->param, HRT_LORA_B)};
+    struct adapter adapter = {.b = find(program, tensor->param, HRT_LORA_B)};
+    adapter.a = find_a(program, tensor->param, adapter.b);
     if (!adapter.a || !adapter.b) return true;
     if (hrt_params_is_cut(program, tensor->param, HRT_PARAMETERS))
         return hrt_fail(error, "adapters cannot be merged where ranks keep parts of weights "

@@ -54,23 +54,89 @@ bool hrt_store_hf_next_copy(const struct hrt_hf_family *family, const struct hrt
     return false;
 }
 
+// ---- adapters
+
+static const char weight_end[] = ".weight";
+
+// The layout of a weight in one tensor, a member of a module, with those of all experts; NULL: it has none.
+static const struct hrt_hf_layout *all_experts(const struct hrt_hf_rule *rule) {
+    for (int i = 0; i < HRT_HF_LAYOUTS && rule->layout[i].name; i++) {
+        const struct hrt_hf_layout *layout = &rule->layout[i];
+        if (layout->together && !layout->scales && layout->form != HRT_HF_VECTOR &&
+            strchr(layout->name, '.'))
+            return layout;
+    }
+    return NULL;
+}
+
+bool hrt_store_hf_fuses(const struct hrt_program *program) {
+    const char *experts = hrt_program_setting(program, "adapt.experts");
+    return experts && strcmp(experts, "fused") == 0;
+}
+
+const struct hrt_hf_layout *hrt_store_hf_fused(const struct hrt_program *program,
+                                               const struct hrt_hf_family *family,
+                                               const struct hrt_param *weight) {
+    const struct hrt_hf_rule *rule = hrt_store_hf_rule_of(family, weight->path);
+    return rule && weight->set >= 0 && hrt_store_hf_fuses(program) ? all_experts(rule) : NULL;
+}
+
+// Whether the module of a tensor of all experts has an adapter of a later tensor, too: PEFT's module for the later one
+// has that for the earlier one inside, as `base_layer`. Gates and up, the tensor of several parts, are the earlier.
+static bool is_inside(const struct hrt_program *program, const struct hrt_hf_family *family,
+                      const struct hrt_param *weight, const struct hrt_hf_layout *layout) {
+    const size_t module = (size_t)(strrchr(layout->name, '.') - layout->name);
+    for (int i = 0; layout->parts > 1 && i < program->params; i++) {
+        const struct hrt_param *lora = &program->param[i];
+        const struct hrt_param *other = lora->lora ? hrt_params_adapted(program, lora) : NULL;
+        if (!other || other->set != weight->set) continue;
+        const struct hrt_hf_layout *its = hrt_store_hf_fused(program, family, other);
+        if (its && its->parts <= 1 && strncmp(its->name, layout->name, module + 1) == 0)
+            return true;
+    }
+    return false;
+}
+
+// PEFT names adapters of a tensor after its module, and the rest of the tensor's name is lost.
+static void fuse(const struct hrt_program *program, const struct hrt_hf_family *family,
+                 const struct hrt_param *weight, const struct hrt_hf_layout *layout,
+                 const struct hrt_param *param, struct hrt_hf_adapter_rule *made) {
+    const bool a = param->lora == HRT_LORA_A, straight = a != layout->swapped;
+    const int experts = (int)program->set[param->set].experts;
+    snprintf(made->name, sizeof made->name, "base_model.model.%.*s%s.lora_%c.weight",
+             (int)(strrchr(layout->name, '.') - layout->name), layout->name,
+             is_inside(program, family, weight, layout) ? ".base_layer" : "", straight ? 'A' : 'B');
+    made->rule.layout[0] = (struct hrt_hf_layout){
+        .name = made->name,
+        .form = straight ? HRT_HF_STRAIGHT : HRT_HF_TURNED,
+        .adapters = true,
+        .interleaved = layout->interleaved,
+        .part = a ? 0 : layout->part,
+        .parts = a || layout->parts <= 1 ? experts : experts * layout->parts,
+    };
+}
+
 // PEFT names the modules of the whole model, base_model.model. Both its matrices are [out, in]; our first dim is the
 // rank, which is lora_A's out and lora_B's in.
 const struct hrt_hf_rule *hrt_store_hf_rule_for(const struct hrt_program *program,
                                                 const struct hrt_hf_family *family,
                                                 const struct hrt_param *param,
                                                 struct hrt_hf_adapter_rule *made) {
-    static const char end[] = ".weight";
     const struct hrt_param *weight = param->lora ? hrt_params_adapted(program, param) : param;
     const struct hrt_hf_rule *rule = weight ? hrt_store_hf_rule_of(family, weight->path) : NULL;
     if (!param->lora || !rule) return rule;
-    const struct hrt_hf_layout *layout = &rule->layout[0];
-    if (layout->together || layout->parts > 1 || !hrt_base_ends_with(layout->name, end))
+    const struct hrt_hf_layout *layout = hrt_store_hf_fused(program, family, weight);
+    made->rule = (struct hrt_hf_rule){.ours = param->path};
+    if (layout) {
+        fuse(program, family, weight, layout, param, made);
+        return &made->rule;
+    }
+    layout = &rule->layout[0];
+    if (layout->together || layout->parts > 1 || !hrt_base_ends_with(layout->name, weight_end))
         return NULL;
-    const int length = (int)(strlen(layout->name) - strlen(end));
+    const int length = (int)(strlen(layout->name) - strlen(weight_end));
     snprintf(made->name, sizeof made->name, "base_model.model.%.*s.lora_%c.weight", length,
              layout->name, param->lora == HRT_LORA_A ? 'A' : 'B');
-    made->rule = (struct hrt_hf_rule){.ours = param->path};
     made->rule.layout[0] = (struct hrt_hf_layout){
         .name = made->name, .form = param->lora == HRT_LORA_A ? HRT_HF_STRAIGHT : HRT_HF_TURNED};
     return &made->rule;
@@ -137,9 +203,39 @@ static void set_shape(struct hrt_hf_view *view, const struct hrt_param *param,
     }
 }
 
+// One expert's matrix among the adapters of a tensor with all experts.
+static struct hrt_hf_view view_of_adapters(const struct hrt_program *program,
+                                           const struct hrt_tensor *tensor,
+                                           const struct hrt_hf_layout *layout) {
+    const int64_t experts = program->set[tensor->param->set].experts, expert = tensor->expert;
+    const int64_t rank = tensor->param->shape[0], parts = layout->parts / experts;
+    const int64_t width = hrt_params_size(tensor->param) / rank, all = parts * width;
+    const int64_t apart = layout->interleaved ? parts : 1;
+    const int64_t before = layout->part * (layout->interleaved ? 1 : width);
+    struct hrt_hf_view view = {.rank = 2, .slab = rank * experts * all};
+    if (layout->form == HRT_HF_STRAIGHT) {
+        view.shape[0] = experts * rank, view.shape[1] = all;
+        view.place = (struct hrt_place){.first = expert * rank * all + before,
+                                        .rows = rank,
+                                        .columns = width,
+                                        .row_step = all,
+                                        .step = apart};
+    } else {
+        view.shape[0] = all, view.shape[1] = rank * experts;
+        view.place = (struct hrt_place){.first = before * rank * experts + expert,
+                                        .turned = true,
+                                        .rows = width,
+                                        .columns = rank,
+                                        .row_step = apart * rank * experts,
+                                        .step = experts};
+    }
+    return view;
+}
+
 struct hrt_hf_view hrt_store_hf_view_of(const struct hrt_program *program,
                                         const struct hrt_tensor *tensor,
                                         const struct hrt_hf_layout *layout) {
+    if (layout->adapters) return view_of_adapters(program, tensor, layout);
     const struct hrt_param *param = tensor->param;
     const enum hrt_hf_form form = layout->form;
     struct matrix own = matrix_of(param, form);

@@ -32,6 +32,15 @@ struct hrt_hf_adapter_rule {
     char name[HRT_PATH_MAX]; // Pattern of its layout.
 };
 
+// Whether matrices of an expert share matrices of adapters (adapt.experts = fused).
+bool hrt_store_hf_fuses(const struct hrt_program *program);
+
+// The layout of an expert's weight in one tensor with those of all experts, where adapters are fused so. NULL: they are
+// not, or the family has no such tensor.
+const struct hrt_hf_layout *hrt_store_hf_fused(const struct hrt_program *program,
+                                               const struct hrt_hf_family *family,
+                                               const struct hrt_param *weight);
+
 // The rule of a parameter; `made` is filled in for a matrix of an adapter, and must outlive the result. NULL: it has no
 // name in the family.
 const struct hrt_hf_rule *hrt_store_hf_rule_for(const struct hrt_program *program,

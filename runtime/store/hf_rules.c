@@ -76,7 +76,9 @@ enum { PATH = 512 };
     .name = theirs, .form = how, .together = true, .part = which, .parts = of
 #define STRAIGHT_OF_ALL(path, theirs, which, of)                                                   \
     {                                                                                              \
-        .ours = EXPERTS path, .layout = { {PART_OF_ALL(theirs, HRT_HF_STRAIGHT, which, of)} }      \
+        .ours = EXPERTS path, .layout = {                                                          \
+            {PART_OF_ALL(theirs, HRT_HF_STRAIGHT, which, of), .swapped = true}                     \
+        }                                                                                          \
     }
 #define TURNED_OF_ALL(path, theirs, which, of)                                                     \
     {                                                                                              \

@@ -34,6 +34,10 @@ struct hrt_hf_layout {
     // Elements are MXFP4, of a turned layout, in blocks along `in`: the last dim is blocks, with one more for their
     // bytes. This is the tensor of scales, without that one. NULL: elements are of a type that safetensors knows.
     const char *scales;
+    // A matrix of the adapters of a tensor with all experts, in folders of PEFT's: [experts * rank, width], ranks of
+    // one expert behind one another; or, TURNED, [width, rank * experts], experts of one rank behind one another.
+    bool adapters;
+    bool swapped; // PEFT takes `in` of this tensor for `out`: lora_A is of `out`, lora_B of `in`.
 };
 
 enum { HRT_HF_LAYOUTS = 3 };

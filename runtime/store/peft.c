@@ -28,7 +28,6 @@ static const char *const refused[] = {"use_dora",
                                       "lora_bias",
                                       "layer_replication",
                                       "trainable_token_indices",
-                                      "target_parameters",
                                       "alora_invocation_tokens",
                                       "use_qalora"};
 
@@ -61,6 +60,11 @@ static bool check_config(const json_t *config, const char *path, const struct hr
         if (is_nothing(json_object_get(config, refused[i]))) continue;
         return hrt_fail(error, "'%s': %s is set; such adapters cannot be read", path, refused[i]);
     }
+    if (!is_nothing(json_object_get(config, "target_parameters")) && !hrt_store_hf_fuses(program))
+        return hrt_fail(error,
+                        "'%s': target_parameters is set: it has adapters of tensors with all "
+                        "experts; a program with adapt.experts = fused reads them",
+                        path);
     return check_number(config, "r", program, "adapt.rank", path, error) &&
            check_number(config, "lora_alpha", program, "adapt.alpha", path, error);
 }
@@ -82,6 +86,7 @@ static bool module_of(const struct hrt_program *program, const struct hrt_hf_fam
                       const struct hrt_tensor *tensor, char name[HRT_PATH_MAX]) {
     const struct hrt_hf_rule *rule = hrt_store_hf_rule_of(family, tensor->param->path);
     if (!rule || tensor->param->lora || rule->layout[0].form == HRT_HF_VECTOR) return false;
+    if (hrt_store_hf_fused(program, family, tensor->param)) return false; // It is in no module.
     hrt_store_hf_name(program, tensor, rule->layout[0].name, name);
     if (!hrt_base_ends_with(name, weight_end)) return false;
     name[strlen(name) - strlen(weight_end)] = '\0';
@@ -128,6 +133,30 @@ static json_t *targets_of(const struct hrt_program *program, const struct hrt_hf
     return modules;
 }
 
+static bool is_known(const json_t *list, const char *name) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (strcmp(json_string_value(json_array_get(list, i)), name) == 0) return true;
+    }
+    return false;
+}
+
+// The names of tensors with all experts that have adapters, each with its layer. NULL: out of memory.
+static json_t *parameters_of(const struct hrt_program *program,
+                             const struct hrt_hf_family *family) {
+    json_t *names = json_array();
+    char name[HRT_PATH_MAX];
+    struct hrt_tensor tensor = {0};
+    while (names && hrt_params_tensor_next(program, &tensor)) {
+        if (tensor.expert > 0 || tensor.param->lora || !has_adapter(program, tensor.param))
+            continue;
+        const struct hrt_hf_layout *layout = hrt_store_hf_fused(program, family, tensor.param);
+        if (!layout) continue;
+        hrt_store_hf_name(program, &tensor, layout->name, name);
+        if (!is_known(names, name)) json_array_append_new(names, json_string(name));
+    }
+    return names;
+}
+
 static bool fill_config(struct hrt_sink *sink, void *context) {
     char *text = json_dumps(context, JSON_INDENT(2));
     const bool written = text && hrt_params_sink_put(sink, text, strlen(text));
@@ -148,12 +177,13 @@ bool hrt_store_peft_write_config(const char *folder, const struct hrt_program *p
     const char *dropout = hrt_program_setting(program, "adapt.dropout");
     struct hrt_part part = {.name = HRT_PEFT_CONFIG};
     json_t *config = json_pack(
-        "{s:s s:s s:s? s:s s:o s:o s:f s:o s:b s:b s:b s:b s:{} s:{} s:b}", "peft_type", "LORA",
+        "{s:s s:s s:s? s:s s:o s:o s:f s:o s:o s:b s:b s:b s:b s:{} s:{} s:b}", "peft_type", "LORA",
         "task_type", "CAUSAL_LM", "base_model_name_or_path", base, "bias", "none", "r",
         number_of(program, "adapt.rank"), "lora_alpha", number_of(program, "adapt.alpha"),
         "lora_dropout", dropout ? strtod(dropout, NULL) : 0, "target_modules",
-        targets_of(program, family), "fan_in_fan_out", 0, "use_rslora", 0, "use_dora", 0,
-        "lora_bias", 0, "rank_pattern", "alpha_pattern", "inference_mode", 1);
+        targets_of(program, family), "target_parameters", parameters_of(program, family),
+        "fan_in_fan_out", 0, "use_rslora", 0, "use_dora", 0, "lora_bias", 0, "rank_pattern",
+        "alpha_pattern", "inference_mode", 1);
     if (!config) return hrt_fail(error, "out of memory");
     const bool written = hrt_store_part_write(folder, &part, fill_config, config, error);
     json_decref(config);

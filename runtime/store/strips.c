@@ -81,9 +81,17 @@ static int64_t bytes_of(const struct hrt_found *found, int64_t elements) {
 
 static size_t strip_bytes(const struct hrt_found *found) {
     const struct hrt_place *place = &found->place;
-    if (place->turned) return (size_t)(ROWS * bytes_of(found, place->columns));
+    if (place->turned) // The last row has gaps while it is read.
+        return (size_t)(ROWS * bytes_of(found, place->columns) +
+                        bytes_of(found, place->columns * (place->step - 1)));
     const int64_t row = row_elements(place), run = row < RUN ? row : RUN;
     return (size_t)bytes_of(found, run * place->step);
+}
+
+// Closes the gaps between the elements of a row.
+static void close_up(unsigned char *row, const struct hrt_place *place, int64_t size) {
+    for (int64_t i = 1; place->step > 1 && i < place->columns; i++)
+        memmove(row + i * size, row + i * place->step * size, (size_t)size);
 }
 
 // Reads `rows` rows of the file's matrix from row `row` on, one behind the other, and with MXFP4 their exponents.
@@ -93,14 +101,17 @@ static bool read_rows(struct worker *worker, const struct hrt_found *found, int6
     struct hrt_safetensors file = *found->file, scales = {0};
     const int64_t bytes = bytes_of(found, place->columns), blocks = bytes / HRT_MXFP4_BYTES;
     const bool together = bytes_of(found, place->row_step) == bytes;
+    const int64_t wide = bytes_of(found, (place->columns - 1) * place->step + 1);
     file.error = &worker->error;
     if (found->mxfp4) scales = *found->scale_file;
     scales.error = &worker->error;
     for (int64_t i = 0; i < rows; i += together ? rows : 1) {
         const int64_t at = place->first + (row + i) * place->row_step, run = together ? rows : 1;
         if (!hrt_params_safetensors_bytes(&file, found->entry, bytes_of(found, at),
-                                          (size_t)(run * bytes), worker->bytes + i * bytes))
+                                          (size_t)(place->step > 1 ? wide : run * bytes),
+                                          worker->bytes + i * bytes))
             return false;
+        close_up(worker->bytes + i * bytes, place, found->entry->dtype->bits / 8);
         if (found->mxfp4 &&
             !hrt_params_safetensors_bytes(&scales, found->scale, at / HRT_MXFP4_BLOCK,
                                           (size_t)(run * blocks), worker->exponents + i * blocks))

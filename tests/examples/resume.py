@@ -72,7 +72,8 @@ SOFT = "  loss soft (weight = 0.2) = distill(soft_norm: rmsnorm(x) @ head, tempe
 
 # By key: the other value, at run time or when compiling ("c" before it); or why there is none.
 SETTINGS = {
-    "adapt.alpha": "via ADAPT", "adapt.dropout": "via ADAPT", "adapt.of": "via ADAPT", "adapt.rank": "via ADAPT",
+    "adapt.alpha": "via ADAPT", "adapt.dropout": "via ADAPT", "adapt.experts": "via ADAPT",
+    "adapt.of": "via ADAPT", "adapt.rank": "via ADAPT",
     "checkpoint.dir": "via FOLDER", "checkpoint.every": "2", "checkpoint.every_minutes": "5",
     "checkpoint.keep": "7", "checkpoint.keep_every": "2", "checkpoint.memory": "1000",
     "cluster.device": "c h100", "cluster.device.bandwidth": "c 100GB/s", "cluster.device.flops": "c 1TFLOPS",
