@@ -274,6 +274,7 @@ bool hrt_route_open(struct hrt_route *route, const struct hrt_route_request *req
                                 .steps = request->from,
                                 .from = request->from,
                                 .drawn = request->drawn,
+                                .filled_step = -1,
                                 .ids_begun = request->ids_begun,
                                 .loads_begun = request->loads_begun};
     const char *rest = "";
@@ -298,7 +299,12 @@ static int32_t *const *ids_of(struct hrt_route *route, int64_t index) {
     return route->sequence;
 }
 
-static bool fill_ids(struct hrt_route *route, int64_t first, struct hrt_error *error) {
+// Ids of sequences first .. first + batch - 1, unless those are there, as they are once counted.
+static bool fill_ids(struct hrt_route *route, int64_t step, int64_t first,
+                     struct hrt_error *error) {
+    if (route->filled_step == step && route->filled_first == first) return true;
+    route->filled_step = -1; // Until all are there.
+    if (route->kind == HRT_ROUTE_TRACE && !read_trace(route, step, error)) return false;
     for (int64_t n = 0; n < route->batch; n++) {
         int32_t *const *ids = ids_of(route, n);
         if (route->kind == HRT_ROUTE_IDS) {
@@ -311,6 +317,8 @@ static bool fill_ids(struct hrt_route *route, int64_t first, struct hrt_error *e
                                       (uint64_t)(first + n), route->order);
         }
     }
+    route->filled_step = step;
+    route->filled_first = first;
     return true;
 }
 
@@ -327,8 +335,7 @@ bool hrt_route_force(struct hrt_route *route, int64_t step, int64_t first,
                      struct hrt_error *error) {
     const bool forced = route->kind != HRT_ROUTE_MODEL;
     if (forced || route->records_ids) await(route); // Until the last step has used its ids.
-    if (route->kind == HRT_ROUTE_TRACE && !read_trace(route, step, error)) return false;
-    if (forced && !fill_ids(route, first, error)) return false;
+    if (forced && !fill_ids(route, step, first, error)) return false;
     for (int i = 0; i < route->layers; i++) {
         const struct hrt_route_layer *layer = &route->layer[i];
         *layer->routing = (struct hrt_routing){.forced = forced ? layer->ids : NULL,
@@ -364,10 +371,9 @@ bool hrt_route_count(struct hrt_route *route, int64_t step, int64_t first, int64
     for (int i = 0; i < route->layers; i++)
         memset(count + route->layer[i].counted, 0,
                (size_t)route->layer[i].spread.experts * sizeof *count);
-    await(route); // Until the last call has used its ids.
-    if (route->kind == HRT_ROUTE_TRACE && !read_trace(route, step, error)) return false;
-    for (int64_t k = 0; k < calls; k++) {
-        if (!fill_ids(route, first + k * stride, error)) return false;
+    await(route);                              // Until the last call has used its ids.
+    for (int64_t k = calls - 1; k >= 0; k--) { // The first last: its ids are used next.
+        if (!fill_ids(route, step, first + k * stride, error)) return false;
         count_call(route, count);
     }
     for (int i = 0; i < route->layers; i++) {

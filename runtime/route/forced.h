@@ -62,11 +62,13 @@ struct hrt_route {
     struct hrt_loads_file trace, loads; // `loads` is open on rank 0 only.
     int64_t *count; // [layers][ranks][iterations][experts] of the step; when recording loads.
     int64_t counts;
-    double *popularity;             // Scratch, the most experts of a layer.
-    int32_t *order;                 // Scratch, positions.
-    int32_t **sequence;             // Scratch, layers.
-    int64_t steps;                  // Taken.
-    int64_t from, drawn;            // As struct hrt_route_request has them.
+    double *popularity; // Scratch, the most experts of a layer.
+    int32_t *order;     // Scratch, positions.
+    int32_t **sequence; // Scratch, layers.
+    int64_t filled_step,
+        filled_first;    // The step and the first sequence whose ids the layers hold; -1: none.
+    int64_t steps;       // Taken.
+    int64_t from, drawn; // As struct hrt_route_request has them.
     int64_t ids_begun, loads_begun; // For each record: the step before which it began.
 };
 
@@ -89,7 +91,8 @@ bool hrt_route_check_known(const struct hrt_route *route, struct hrt_error *erro
 
 // Counts the rows that this rank will send to each expert in `calls` calls of step `step`, and sets `count`
 // [sets][layers][experts] to their mean, rounded to the nearest. The first call begins with sequence `first`,
-// each next one `stride` sequences later. False: a file's fault; `count` is then 0 or incomplete.
+// each next one `stride` sequences later. The ids of the first call stay for its hrt_route_force. False: a file's
+// fault; `count` is then 0 or incomplete.
 bool hrt_route_count(struct hrt_route *route, int64_t step, int64_t first, int64_t stride,
                      int64_t calls, uint32_t *count, struct hrt_error *error);
 

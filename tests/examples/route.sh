@@ -1,7 +1,7 @@
 #!/bin/sh
 # route.sh EXAMPLE.moe: forced routing as a user meets it. Recorded ids, forced, give the bits of the
 # run that recorded them; balanced loads are balanced, steep ones are not; loads are followed again.
-# Environment: HECATEC; PYTHON; TEXT.
+# Environment: HECATEC; HECATE_DATA; PYTHON; TEXT.
 set -eu
 example=$1
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,6 +16,10 @@ train --save free.safetensors --record-ids free.ids --record-loads free.loads
 train --save forced.safetensors --route ids:free.ids --record-ids forced.ids
 cmp free.safetensors forced.safetensors
 cmp free.ids forced.ids
+
+# The same ids, as an engine of rollouts gives them.
+"$HECATE_DATA" routes $("$PYTHON" "$here/engine_routes.py" free.ids engine.jsonl) --out=engine.ids engine.jsonl
+cmp free.ids engine.ids
 
 train --route balanced --record-loads balanced.loads --save balanced.safetensors
 train --route zipf:1.5 --record-loads zipf.loads

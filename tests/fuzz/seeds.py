@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """seeds.py ROOT HECATEC OUT: small inputs for every fuzz target, one folder each, to start from."""
+import base64
 import bz2
 import gzip
 import json
@@ -208,6 +209,18 @@ def ids():
     yield head + struct.pack("<18H", *([0, 1, 2, 3, 3, 0, 0, 1, 2] * 2))
 
 
+def routes():
+    raw = struct.pack("<8i", *[0, 1, 2, 3] * 2)
+    for version in 1, 2:
+        for shape in b"(2, 2, 2)", b"(1, 2, 2, 2)":
+            head = b"{'descr': '<i4', 'fortran_order': False, 'shape': " + shape + b"}"
+            array = b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(head)) + head + raw
+            yield array
+            yield b'"' + base64.b64encode(array) + b'"'
+    yield b'"' + base64.b64encode(raw) + b'"'
+    yield b"[[[0, 1], [2, 3]], [[3, 2], [1, 0]]]"
+
+
 def loads():
     plain = b"HLOADS1\n" + struct.pack("<5I", 2, 1, 2, 1, 4) + struct.pack("<16H", *range(16))
     yield plain
@@ -262,7 +275,8 @@ def main():
     made = {"front": front(root), "module": module(root, hecatec), "data": data(), "store": store(), "teacher": teacher(),
             "tokenizer": tokenizer(root), "chat": chat(root), "sources": sources(),
             "checkpoint": checkpoint(), "config": config(root), "weights": weights(),
-            "names": names(), "ids": ids(), "loads": loads(), "topology": topology(), "options": options(),
+            "names": names(), "ids": ids(), "routes": routes(), "loads": loads(), "topology": topology(),
+            "options": options(),
             "blocking": blocking(), "movement": movement(), "report": report(root)}
     for name, inputs in made.items():
         folder = out / name

@@ -2,6 +2,7 @@
 #include "runtime/route/forced.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #include "tests/runtime/support/case.h"
 
@@ -410,6 +411,27 @@ static void ids_that_no_router_could_choose_are_refused(void **state) {
     }
 }
 
+// The ids of a step's first call are kept once they are counted: the file is gone before they are forced.
+static void counted_ids_are_not_read_again(void **state) {
+    (void)state;
+    struct fixture f;
+    uint32_t count[12];
+    int32_t expected[BATCH * POSITIONS * 2];
+    record("ids", NULL);
+    assert_true(open_route(&f, (struct hrt_route_request){.route = "ids:ids"}));
+    assert_true(hrt_route_force(&f.route, 1, 4, &f.error));
+    memcpy(expected, f.model.wide[1].forced, sizeof expected);
+    assert_true(hrt_route_force(&f.route, 0, 0, &f.error)); // Others lie there.
+    assert_true(hrt_route_count(&f.route, 1, 4, BATCH, 2, count, &f.error));
+    assert_int_equal(truncate("ids", 0), 0);
+    assert_true(hrt_route_force(&f.route, 1, 4, &f.error));
+    assert_memory_equal(f.model.wide[1].forced, expected, sizeof expected);
+    assert_false(hrt_route_force(&f.route, 1, 6, &f.error));
+    // A failed read leaves ids of no call.
+    assert_false(hrt_route_force(&f.route, 1, 4, &f.error));
+    hrt_route_close(&f.route);
+}
+
 static void files_of_loads_that_do_not_fit_are_refused(void **state) {
     (void)state;
     record(NULL, "loads");
@@ -462,6 +484,7 @@ int main(void) {
         cmocka_unit_test(words_that_say_nothing_are_refused),
         cmocka_unit_test(files_of_ids_that_do_not_fit_are_refused),
         cmocka_unit_test(ids_that_no_router_could_choose_are_refused),
+        cmocka_unit_test(counted_ids_are_not_read_again),
         cmocka_unit_test(files_of_loads_that_do_not_fit_are_refused),
         cmocka_unit_test(a_model_without_experts_cannot_be_routed),
     };

@@ -13,6 +13,7 @@ static const char help[] =
     "usage: hecate-data tokenize --out=FOLDER --tokenizer=FILE --end=TOKEN [flags] INPUT...\n"
     "       hecate-data chat --out=FOLDER --model=FOLDER [flags] INPUT...\n"
     "       hecate-data pairs --out=FOLDER --model=FOLDER --pack=T --end=TOKEN [flags] INPUT...\n"
+    "       hecate-data routes --out=FILE --pack=T --layers=N --experts=N --topk=N INPUT...\n"
     "       hecate-data inspect [flags] FILE...\n"
     "       hecate-data check [flags] FILE...\n"
     "       hecate-data mix --out=FILE --tokens=N [--block=N] FILE=WEIGHT...\n"
@@ -53,6 +54,14 @@ static const char help[] =
     "with "
     "its\n"
     "          prompt, is a sequence of --pack; for models with train.objective = dpo\n"
+    "routes    makes a file for --route=ids:FILE of the experts that an engine of rollouts has "
+    "chosen:\n"
+    "          JSON lines or an array with routed_experts, or NumPy's .npy; a record is a sequence "
+    "of "
+    "--pack\n"
+    "      --layers=N        that have routers, each with --experts=N, --topk=N of them for a "
+    "token\n"
+    "      --dense=0         layers before them without a router, which the engine has, too\n"
     "inspect   prints how many tokens there are and the largest; with --show=N the first N, as "
     "text\n"
     "          with --tokenizer\n"
@@ -79,7 +88,11 @@ enum flag {
     PACK,
     BAD,
     TEMPLATE,
-    DATE
+    DATE,
+    LAYERS,
+    EXPERTS,
+    TOPK,
+    DENSE
 };
 
 static const struct option flags[] = {
@@ -102,6 +115,10 @@ static const struct option flags[] = {
     {"model", required_argument, NULL, 'm'},
     {"template", required_argument, NULL, TEMPLATE},
     {"date", required_argument, NULL, DATE},
+    {"layers", required_argument, NULL, LAYERS},
+    {"experts", required_argument, NULL, EXPERTS},
+    {"topk", required_argument, NULL, TOPK},
+    {"dense", required_argument, NULL, DENSE},
     {0},
 };
 
@@ -182,6 +199,14 @@ static bool read_flag(int flag, struct options *o, struct hrt_error *error) {
         return read_number("block", 1, 1 << 24, &o->block, error);
     case PACK:
         return read_number("pack", 2, 1 << 24, &o->pack, error);
+    case LAYERS:
+        return read_number("layers", 1, 4096, &o->layers, error);
+    case EXPERTS:
+        return read_number("experts", 1, 4096, &o->experts, error);
+    case TOPK:
+        return read_number("topk", 1, 4096, &o->topk, error);
+    case DENSE:
+        return read_number("dense", 0, 4096, &o->dense, error);
     default:
         return hrt_fail_usage(error, "see --help");
     }
@@ -191,7 +216,7 @@ static int run(int argc, char **argv, struct hrt_error *error) {
     static const struct {
         const char *name;
         int (*run)(const struct options *options, struct hrt_error *error);
-    } commands[] = {{"tokenize", tokenize}, {"chat", chat},   {"pairs", pairs},
+    } commands[] = {{"tokenize", tokenize}, {"chat", chat},   {"pairs", pairs}, {"routes", routes},
                     {"inspect", inspect},   {"check", check}, {"mix", mix}};
     struct options o = {
         .field = "text", .seed = 1, .threads = omp_get_max_threads(), .block = 4096};
@@ -214,7 +239,8 @@ static int run(int argc, char **argv, struct hrt_error *error) {
     if (command)
         hrt_fail_usage(error, "no command '%s'; see --help", command);
     else
-        hrt_fail_usage(error, "tokenize, chat, pairs, inspect, check or mix is wanted; see --help");
+        hrt_fail_usage(
+            error, "tokenize, chat, pairs, routes, inspect, check or mix is wanted; see --help");
     return (int)error->code;
 }
 

@@ -28,7 +28,8 @@ struct options {
     int64_t vocabulary;    // --vocabulary: the bound of ids; 0: not given.
     bool pairs;            // The command is pairs.
     int64_t pack;          // --pack: tokens of a sequence of whole documents; 0: none.
-    char **file;           // The rest of the command line.
+    int64_t layers, dense, experts, topk; // --layers, --dense, --experts, --topk: of routes.
+    char **file;                          // The rest of the command line.
     int files;
 };
 
@@ -36,6 +37,7 @@ struct options {
 int tokenize(const struct options *options, struct hrt_error *error);
 int chat(const struct options *options, struct hrt_error *error);
 int pairs(const struct options *options, struct hrt_error *error);
+int routes(const struct options *options, struct hrt_error *error);
 int inspect(const struct options *options, struct hrt_error *error);
 int check(const struct options *options, struct hrt_error *error);
 int mix(const struct options *options, struct hrt_error *error);
