@@ -54,11 +54,25 @@ void hec_hf_close(struct hec_hf_config *config) {
     *config = (struct hec_hf_config){0};
 }
 
-// The row of a key that is asked for.
+static const char *asked_as(const struct hec_hf_key *key) {
+    return key->as ? key->as : key->name;
+}
+
+// Whether the file itself has a value of this very key.
+static bool stands(const struct hec_hf_config *config, const struct hec_hf_key *key) {
+    const json_t *value = json_object_get(config->root, key->name);
+    return value && !json_is_null(value) && !key->fixed;
+}
+
+// The row of a key that is asked for: of several, the first one that the file has.
 static const struct hec_hf_key *row_of(const struct hec_hf_config *config, const char *name) {
-    const struct hec_hf_key *key = config->keys;
-    while (key && key->name && strcmp(key->as ? key->as : key->name, name) != 0) key++;
-    return key && key->name ? key : NULL;
+    const struct hec_hf_key *first = NULL;
+    for (const struct hec_hf_key *key = config->keys; key && key->name; key++) {
+        if (strcmp(asked_as(key), name) != 0) continue;
+        if (stands(config, key)) return key;
+        if (!first) first = key;
+    }
+    return first;
 }
 
 // The same, in the section that config is in: objects within the root have keys of their own.
@@ -169,7 +183,7 @@ int64_t hec_hf_count(struct hec_hf_config *config, const char *key, int64_t othe
 // Whether a key has the one value that it may have.
 static bool is_only(struct hec_hf_config *config, const struct hec_hf_key *key) {
     if (!key->only) return true;
-    const json_t *value = find(config, key->as ? key->as : key->name);
+    const json_t *value = find(config, asked_as(key));
     json_t *only = hec_checked(json_loads(key->only, JSON_DECODE_ANY, NULL));
     const bool same = !value ? json_is_null(only)
                       : json_is_number(value) && json_is_number(only)
@@ -183,9 +197,14 @@ bool hec_hf_set_keys(struct hec_hf_config *config, const struct hec_hf_key *keys
     bool there = true;
     config->keys = keys;
     for (const struct hec_hf_key *key = keys; key->name; key++) {
-        const char *name = key->as ? key->as : key->name;
+        const char *name = asked_as(key);
+        const struct hec_hf_key *counts = row_of(config, name);
         const json_t *value = json_object_get(config->root, key->name);
-        if (!key->absent && !hec_hf_says(config, name) && !(value && key->null)) {
+        if (counts != key && stands(config, key) &&
+            !json_equal(value, json_object_get(config->root, counts->name))) {
+            hec_hf_refuse(config, name, "must be %s", key->name);
+            there = false;
+        } else if (!key->absent && !hec_hf_says(config, name) && !(value && key->null)) {
             miss(config, name);
             there = false;
         } else if (!is_only(config, key)) {

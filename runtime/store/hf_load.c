@@ -155,7 +155,9 @@ static void take(struct loading *loading, const struct sought *found) {
     if (!json_object_get(loading->left, name)) return;
     const json_t *before = json_object_get(loading->begun, name);
     const int64_t all = view->slab * (layout->together ? view->shape[0] : 1);
-    const int64_t own = view->slab / (layout->parts ? layout->parts : 1);
+    const int64_t parts = layout->parts ? layout->parts : 1;
+    const int64_t own =
+        layout->joined ? view->place.rows * view->place.columns : view->slab / parts;
     const int64_t left = (before ? json_integer_value(before) : all) - own;
     if (left > 0)
         json_object_set_new(loading->begun, name, json_integer(left));

@@ -142,7 +142,7 @@ const struct hrt_hf_rule *hrt_store_hf_rule_for(const struct hrt_program *progra
     return &made->rule;
 }
 
-static int64_t layers_of(const struct hrt_program *program) {
+int64_t hrt_store_hf_layers(const struct hrt_program *program) {
     int64_t layers = 0;
     for (int i = 0; i < program->params; i++) {
         const struct hrt_param *param = &program->param[i];
@@ -157,7 +157,7 @@ void hrt_store_hf_name(const struct hrt_program *program, const struct hrt_tenso
     struct hrt_param param = *tensor->param;
     struct hrt_tensor named = *tensor;
     named.param = &param;
-    if (param.index_first < 0) param.index_first = layers_of(program);
+    if (param.index_first < 0) param.index_first = hrt_store_hf_layers(program);
     hrt_params_tensor_name(&named, pattern, name);
 }
 
@@ -232,6 +232,36 @@ static struct hrt_hf_view view_of_adapters(const struct hrt_program *program,
     return view;
 }
 
+// The parameter beside this one, under the word `last` of `length` bytes; NULL: there is none.
+static const struct hrt_param *sibling_of(const struct hrt_program *program,
+                                          const struct hrt_param *param, const char *last,
+                                          int length) {
+    char path[HRT_PATH_MAX];
+    const char *dot = strrchr(param->path, '.');
+    const int owner = dot ? (int)(dot + 1 - param->path) : 0;
+    snprintf(path, sizeof path, "%.*s%.*s", owner, param->path, length, last);
+    return find_param(program, path);
+}
+
+// Where ours begins along `out`, and the `out` of all parts.
+static int64_t place_among(const struct hrt_program *program, const struct hrt_param *param,
+                           const struct hrt_hf_layout *layout, int64_t own, int64_t *all) {
+    const int parts = layout->parts ? layout->parts : 1;
+    *all = parts * own;
+    if (!layout->joined) return layout->part * (layout->interleaved ? 1 : own);
+    int64_t before = 0;
+    const char *word = layout->joined;
+    *all = 0;
+    for (int i = 0; i < parts; i++) {
+        const int length = (int)strcspn(word, " ");
+        const struct hrt_param *part = sibling_of(program, param, word, length);
+        if (i == layout->part) before = *all;
+        *all += part ? matrix_of(part, layout->form).out : 0;
+        word += length + (word[length] != '\0');
+    }
+    return before;
+}
+
 struct hrt_hf_view hrt_store_hf_view_of(const struct hrt_program *program,
                                         const struct hrt_tensor *tensor,
                                         const struct hrt_hf_layout *layout) {
@@ -241,23 +271,24 @@ struct hrt_hf_view hrt_store_hf_view_of(const struct hrt_program *program,
     struct matrix own = matrix_of(param, form);
     const int64_t parts = layout->parts ? layout->parts : 1;
     // From an element of `out` to the next one of ours, and from our first to that of the part before.
+    int64_t all;
     const int64_t apart = layout->interleaved ? parts : 1;
-    const int64_t before = layout->part * (layout->interleaved ? 1 : own.out);
+    const int64_t before = place_among(program, param, layout, own.out, &all);
     const bool turned = form == HRT_HF_TURNED || form == HRT_HF_TURNED_IN;
     struct hrt_hf_view view = {.place.turned = turned};
     view.place.rows = turned ? own.out : own.in;
     view.place.columns = turned ? own.in : own.out;
     if (layout->scales) // The last block of a row is whole.
         own.in = (own.in + HRT_MXFP4_BLOCK - 1) / HRT_MXFP4_BLOCK * HRT_MXFP4_BLOCK;
-    view.place.row_step = turned ? apart * own.in : parts * own.out;
+    view.place.row_step = turned ? apart * own.in : all;
     view.place.step = turned ? 1 : apart;
     view.place.first = turned ? before * own.in : before;
-    view.slab = parts * own.in * own.out;
+    view.slab = own.in * all;
     if (layout->together) {
         push(&view, program->set[param->set].experts);
         view.place.first += tensor->expert * view.slab;
     }
-    set_shape(&view, param, layout, (struct matrix){own.in, parts * own.out});
+    set_shape(&view, param, layout, (struct matrix){own.in, all});
     return view;
 }
 

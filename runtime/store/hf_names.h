@@ -62,6 +62,9 @@ struct hrt_hf_view {
         slab; // Elements of all parts, of one expert where all lie together: these begin at multiples of it.
 };
 
+// The number of layers that a program has.
+int64_t hrt_store_hf_layers(const struct hrt_program *program);
+
 struct hrt_hf_view hrt_store_hf_view_of(const struct hrt_program *program,
                                         const struct hrt_tensor *tensor,
                                         const struct hrt_hf_layout *layout);

@@ -1,7 +1,9 @@
 // Finds and compares them.
 #include "runtime/store/hf_needless.h"
 
+#include <inttypes.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "runtime/base/text.h"
@@ -21,6 +23,38 @@ static void pass_frequencies(const struct hrt_hf_folder *folder, struct hrt_hf_n
     json_object_foreach_safe(left, next, name, number) {
         struct hrt_safetensors *file;
         if (hrt_base_ends_with(name, ".rotary_emb.inv_freq"))
+            pass(needless, hrt_store_hf_find(folder, name, &file), left);
+    }
+}
+
+// Whether a family says that programs pass over a tensor.
+static bool is_passed(const struct hrt_hf_family *family, int64_t layers, const char *name) {
+    const struct hrt_hf_rule *rule = NULL;
+    while ((rule = hrt_store_hf_next_rule(family, rule))) {
+        if (strcmp(rule->ours, HRT_HF_PASSED) != 0) continue;
+        const char *theirs = rule->layout[0].name, *hole = strstr(theirs, "{}");
+        const int before = hole ? (int)(hole - theirs) : (int)strlen(theirs);
+        char begin[HRT_PATH_MAX];
+        snprintf(begin, sizeof begin, "%.*s", before, theirs);
+        if (hole)
+            snprintf(begin + before, sizeof begin - (size_t)before, "%" PRId64 "%s", layers,
+                     hole + 2);
+        if (strncmp(name, begin, strlen(begin)) == 0) return true;
+    }
+    return false;
+}
+
+// Such as layers that predict further tokens, which the family's own models do not compute.
+static void pass_said(const struct hrt_hf_folder *folder, const struct hrt_hf_family *family,
+                      const struct hrt_program *program, struct hrt_hf_needless *needless,
+                      json_t *left) {
+    const int64_t layers = hrt_store_hf_layers(program);
+    const char *name;
+    json_t *number;
+    void *next;
+    json_object_foreach_safe(left, next, name, number) {
+        struct hrt_safetensors *file;
+        if (is_passed(family, layers, name))
             pass(needless, hrt_store_hf_find(folder, name, &file), left);
     }
 }
@@ -60,5 +94,6 @@ bool hrt_store_hf_pass_needless(const struct hrt_hf_folder *folder,
                                 struct hrt_hf_needless *needless) {
     *needless = (struct hrt_hf_needless){folder->beside, folder->beside_first};
     pass_frequencies(folder, needless, left);
+    pass_said(folder, family, program, needless, left);
     return pass_head(folder, family, program, left, needless);
 }

@@ -13,7 +13,8 @@ struct hrt_hf_needless {
     const char *first; // The name of one of them, while the folder is open; NULL: there is none.
 };
 
-// Takes those tensors from `left`, an object of names that nothing has asked for: frequencies of rope, and the head of
+// Takes those tensors from `left`, an object of names that nothing has asked for: frequencies of rope, those that the
+// family's rules pass over, and the head of
 // a model whose embedding is its head, which must be the same bytes. Those that the index does not name count, too.
 // False: the copy is another one, or cannot be read; the folder's error says so. Not collective.
 bool hrt_store_hf_pass_needless(const struct hrt_hf_folder *folder,

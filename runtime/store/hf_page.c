@@ -42,6 +42,21 @@ static bool read_part(const char *word, struct hrt_hf_layout *layout) {
     return true;
 }
 
+// "of:wq+wk+wv": the last words of all parts' paths, as many as there are parts.
+static bool read_joined(char *word, struct hrt_hf_layout *layout) {
+    static const char begin[] = "of:";
+    int words = 1;
+    if (strncmp(word, begin, strlen(begin)) != 0) return false;
+    word += strlen(begin);
+    layout->joined = word;
+    for (; *word; word++) {
+        if (*word != '+') continue;
+        *word = ' ';
+        words++;
+    }
+    return words == layout->parts;
+}
+
 static bool read_form(const char *word, struct hrt_hf_layout *layout) {
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         if (strcmp(forms[i], word) != 0) continue;
@@ -62,9 +77,13 @@ static bool read_words(const struct reader *reader, char *at, struct hrt_hf_layo
             layout->together = true;
         else if (strcmp(word, "interleaved") == 0)
             layout->interleaved = true;
-        else if (!read_part(word, layout))
-            return refuse(reader, word, "is none of all, interleaved, and a part such as 1/2");
+        else if (!read_part(word, layout) && !read_joined(word, layout))
+            return refuse(reader, word,
+                          "is none of all, interleaved, a part such as 1/2, and behind it of:a+b");
     }
+    if (layout->joined && (layout->interleaved || layout->together))
+        return refuse(reader, layout->name,
+                      "has parts of their own widths: neither in turn nor all");
     if (layout->interleaved && layout->parts < 2)
         return refuse(reader, layout->name, "is interleaved, and has no parts");
     return true;

@@ -34,6 +34,29 @@ enum { PATH = 512 };
             {.name = theirs, .form = HRT_HF_TURNED, .part = which, .parts = of}                    \
         }                                                                                          \
     }
+// Tensors whose names begin so are passed over.
+#define PASSED(there)                                                                              \
+    {                                                                                              \
+        .ours = HRT_HF_PASSED, .layout = { {.name = there} }                                       \
+    }
+// Queries, keys and values behind one another.
+#define PART_OF_QKV(path, theirs, how, which)                                                      \
+    {                                                                                              \
+        .ours = "layers.{}.attention." path, .layout = {                                           \
+            {.name = theirs,                                                                       \
+             .form = how,                                                                          \
+             .part = which,                                                                        \
+             .parts = 3,                                                                           \
+             .joined = how == HRT_HF_VECTOR ? "bq bk bv" : "wq wk wv"}                             \
+        }                                                                                          \
+    }
+#define QKV(there)                                                                                 \
+    PART_OF_QKV("wq", there ".weight", HRT_HF_TURNED, 0),                                          \
+        PART_OF_QKV("wk", there ".weight", HRT_HF_TURNED, 1),                                      \
+        PART_OF_QKV("wv", there ".weight", HRT_HF_TURNED, 2),                                      \
+        PART_OF_QKV("bq", there ".bias", HRT_HF_VECTOR, 0),                                        \
+        PART_OF_QKV("bk", there ".bias", HRT_HF_VECTOR, 1),                                        \
+        PART_OF_QKV("bv", there ".bias", HRT_HF_VECTOR, 2)
 #define GLU(path, there)                                                                           \
     TURNED(path "w1", there "gate_proj.weight"), TURNED(path "w3", there "up_proj.weight"),        \
         TURNED(path "w2", there "down_proj.weight")

@@ -27,6 +27,9 @@ struct hrt_hf_layout {
     bool together; // All experts.
     bool interleaved;
     int part, parts; // Which part ours is; 0 parts are one.
+    // The last words of the paths of all parts, in order, with blanks between, where their `out` may differ. NULL: it
+    // does not.
+    const char *joined;
     // Another tensor of the same experts, from our `out` to our `in`, and its parts. Where shapes of ours do not tell
     // whether we lie straight or turned, those of this one do. NULL: there is none.
     const char *beside;
@@ -41,6 +44,10 @@ struct hrt_hf_layout {
 };
 
 enum { HRT_HF_LAYOUTS = 3 };
+
+// The path of rules that stand for no parameter: the name begins those of tensors that programs pass over, {} being the
+// number of layers.
+#define HRT_HF_PASSED "-"
 
 struct hrt_hf_rule {
     const char *ours; // Pattern of struct hrt_param's path; * is any text without a dot.

@@ -61,6 +61,23 @@ def step_losses(work, program, folder, tokens):
             for loss in (line["cross_entropy"], *line.get("losses", {}).values())]
 
 
+# Tensors of released folders that transformers passes over, too.
+PASSED = {"ernie4_5_moe": "model.mtp_block.0.mlp.up_proj.weight", "exaone_moe": "mtp.layers.0.mlp.up_proj.weight",
+          "hy_v3": "model.layers.3.eh_proj.weight"}
+
+
+def check_passed(work, program, tokens, case, data):
+    """Layers that predict further tokens are passed over; other unknown tensors are refused."""
+    name = PASSED[case["config"]["model_type"]]
+    weights.write_folder(work / "more", case["config"], {**tensors(case), name: ("BF16", [2], bytes(4))})
+    assert logits(work, program, work / "more", tokens)[0] == data
+    said = run(program, "export", "--load", work / "more", "--to", work / "less").stderr
+    assert f"has 1 tensors that no program needs, as '{name}'" in said, said
+    weights.write_folder(work / "other", case["config"], {**tensors(case), "x" + name: ("BF16", [2], bytes(4))})
+    said = run(program, "eval", "--load", work / "other", "--val", tokens, code=1).stderr
+    assert f"this one has no tensor 'x{name}'" in said, said
+
+
 def check_predictor(work, program, folder, tokens, case):
     """Losses of the tokens 2 ahead, which the last position of a sequence has not."""
     file = work / "losses.safetensors"
@@ -132,6 +149,8 @@ def main():
             assert logits(work, program, fused, tokens)[0] == data, fused.name
         if "digests" not in case:
             check_export(work, program, folder)
+        if case["config"]["model_type"] in PASSED:
+            check_passed(work, program, tokens, case, data)
         if "mtp_losses" in case:
             check_predictor(work, program, folder, tokens, case)
         if case["config"]["model_type"] in AROUND:

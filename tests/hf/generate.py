@@ -127,6 +127,9 @@ FAMILIES = {
     "afmoe": (transformers.AfmoeConfig, dict(
         num_hidden_layers=4, intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=2, head_dim=8, num_experts=6,
         num_experts_per_tok=2, num_shared_experts=1, route_scale=1.7, sliding_window=3, global_attn_every_n_layers=4, mup_enabled=True)),
+    "sarvam_moe": (transformers.SarvamMoEConfig, dict(
+        intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=2, head_dim=8, n_routed_experts=6, num_experts_per_tok=2,
+        attention_bias=True, pad_token_id=None)),
     "gpt_oss_mxfp4": (transformers.GptOssConfig, dict(
         hidden_size=96, intermediate_size=32, num_hidden_layers=2, num_key_value_heads=2, num_local_experts=4,
         num_experts_per_tok=2, head_dim=8, sliding_window=3, swiglu_limit=1.5)),

@@ -24,7 +24,8 @@ BAD = [
     ("embed = wte", "`wte` needs a form: same, vector, row, straight, turned or turned_in"),
     ("embed = wte flat", "`flat` is no form: same, vector, row, straight, turned and turned_in are"),
     ("embed wte same", "`embed` is no rule: `path = name form` is"), ("", None), ("embed = wte same,", "`` is no rule"),
-    ("embed = wte same twice", "`twice` is none of all, interleaved, and a part such as 1/2"),
+    ("embed = wte same twice", "`twice` is none of all, interleaved, a part such as 1/2, and behind it of:a+b"),
+    ("embed = wte same 1/2 of:a", "is none of all"), ("embed = wte same 1/2 of:a+b interleaved", "`wte` has parts of their own widths"),
     ("embed = wte same 3/2", "`3/2` is none of all"), ("embed = wte same interleaved", "`wte` is interleaved, and has no parts"),
     ("layers.{}.*.router = gate turned", "`gate` must have {}, the layer, where the path has it"),
     ("layers.{}.*.experts.{e}.w1 = l.{}.w1 turned", "`l.{}.w1` must have {e}, the expert, where the path has it, or `all` in its place"),
@@ -72,6 +73,29 @@ def renamed(own, layers, experts):
     return out
 
 
+def check_widths(work):
+    """Queries, keys and values of different widths in one tensor."""
+    case = load("sarvam_moe")
+    weights.write_folder(work / "widths", case["config"], tensors(case))
+    tokens = work / "widths.bin"
+    weights.write_tokens(tokens, case["tokens"])
+    wanted = logits(work, compile_folder(work, work / "widths", "fp64"), work / "widths", tokens)[0]
+    here = "model.layers.{}."
+    rules = ["embed = model.word_embeddings.weight same", f"layers.{{}}.*.select_bias = {here}mlp.gate.expert_bias vector",
+             f"layers.{{}}.attention.wo = {here}attention.dense.weight turned_in"]
+    rules += [f"layers.{{}}.attention.{a}_norm = {here}attention.{b}_layernorm.weight vector" for a, b in (("q", "query"), ("k", "key"))]
+    rules += [f"layers.{{}}.*.shared.{a} = {here}mlp.shared_experts.{b}_proj.weight turned" for a, b in (("w1", "gate"), ("w3", "up"), ("w2", "down"))]
+    for kind, form, part in (("w", "turned", "weight"), ("b", "vector", "bias")):
+        rules += [f"layers.{{}}.attention.{kind}{which} = {here}attention.query_key_value.{part} {form} {i}/3 of:{kind}q+{kind}k+{kind}v"
+                  for i, which in enumerate("qkv", 1)]
+    page = work / "widths.moe"
+    page.write_text(run(HECATEC, f"--from-hf={work}/widths").stdout.replace('family = "sarvam_moe"', f'rules = "{", ".join(rules)}"'))
+    run(HECATEC, "-O0", "--set", "train.precision=fp64", page, "-o", work / "widths-program")
+    assert logits(work, work / "widths-program", work / "widths", tokens)[0] == wanted
+    run(work / "widths-program", "export", "--load", work / "widths", "--to", work / "widths-out")
+    assert weights.read_folder(work / "widths-out") == weights.read_folder(work / "widths")
+
+
 def main():
     case = load("olmoe")
     config = {**case["config"], "tie_word_embeddings": False}
@@ -100,6 +124,7 @@ def main():
         assert logits(work, work / "program", work / "last", tokens)[0] == wanted
         said = run(work / "program", "eval", "--load", known, "--val", tokens, code=1).stderr
         assert "model.last.weight" in said, said
+        check_widths(work)
         for bad, why in BAD:
             page.write_text(text.replace('family = "olmoe"', f'family = "olmoe", rules = "{bad}"'))
             said = run(HECATEC, "-fsyntax-only", page, code=1 if why else 0).stderr

@@ -28,6 +28,10 @@ RENAMED = {
     "hy_v3": (("mlp.gate.weight", "mlp.router.gate.weight"), ("mlp.e_score_correction_bias", "mlp.expert_bias"),
               ("mlp.shared_experts.", "mlp.shared_mlp.")),
     "ernie4_5_moe": (("mlp.gate.moe_statics.", "mlp.moe_statics."),),
+    "sarvam_moe": (("model.embed_tokens.", "model.word_embeddings."), (".self_attn.o_proj.", ".attention.dense."),
+                   (".self_attn.q_norm.", ".attention.query_layernorm."), (".self_attn.k_norm.", ".attention.key_layernorm."),
+                   (".mlp.gate.e_score_correction_bias", ".mlp.gate.expert_bias"),
+                   *((f".self_attn.{which}_proj.", ".attention.query_key_value.") for which in "qkv")),
     "exaone_moe": (("mlp.gate.e_score_correction_bias", "mlp.e_score_correction_bias"),)}
 
 
@@ -92,7 +96,7 @@ class Theirs:
             model = self.create(config).double().eval()
         except Exception:
             return None
-        tensors, tied = {}, model.config.tie_word_embeddings
+        tensors, tied, inside = {}, model.config.tie_word_embeddings, {}
         for name, own in model.state_dict().items():
             if tied and name == "lm_head.weight":
                 continue
@@ -100,7 +104,13 @@ class Theirs:
             there = name
             for theirs, other in RENAMED.get(config["model_type"], ()):
                 there = there.replace(theirs, other)
-            numbers, packed = self.values(there, list(own.shape))
-            own.copy_(numbers)
-            tensors[there] = "BF16", list(own.shape), packed
+            inside.setdefault(there, []).append(own)
+        for there, parts in inside.items():
+            shape = [sum(len(part) for part in parts), *parts[0].shape[1:]]
+            numbers, packed = self.values(there, shape)
+            first = 0
+            for part in parts:  # Parts of one tensor of a folder lie behind one another.
+                part.copy_(numbers[first:first + len(part)])
+                first += len(part)
+            tensors[there] = "BF16", shape, packed
         return Model(model, tensors)
