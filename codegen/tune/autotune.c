@@ -28,7 +28,8 @@ enum { TRIALS_MOST = 4096 };
 
 // Actions a second of this budget; a compilation counts as so many; single messages take so many times as long.
 static const double action_rate = 250e3, compilation_actions = 25e3, single_factor = 6;
-static const double least_gain = 0.002; // A smaller gain is no reason for a change.
+static const double least_gain = 0.002, short_gain = 0.005; // A smaller gain changes nothing.
+static const double rival_gap = 0.1; // A policy that is so much slower is not searched for itself.
 static const double search_share = 0.6; // Part of the clock; the rest is for the best at length.
 
 // A candidate: for each knob a setting ("KEY=VALUE"); NULL: as the model has it.
@@ -62,6 +63,7 @@ struct tuning {
     bool by_clock, by_budget, at_length;
     bool corrected;
     double factor[HEC_KNOB_VALUES + 1]; // For policies: the model's own, then the knob's values.
+    const char *own;                    // The model's policy as a setting, once it is known.
     const struct hec_plan_measured *measured; // NULL: simulations decide.
 };
 
@@ -220,7 +222,9 @@ static void correct(struct tuning *t, const struct candidate *own, const struct 
                 fine[i].score.speed.us / coarse->score.speed.us;
     }
     for (int i = 0; i < count; i++) { // The model's own, by its name.
-        if (is_equal(find_trial(t, &next[i]), given)) t->factor[policy_of(&next[i])] = t->factor[0];
+        if (!is_equal(find_trial(t, &next[i]), given)) continue;
+        t->factor[policy_of(&next[i])] = t->factor[0];
+        t->own = next[i].set[HEC_KNOB_POLICY];
     }
     for (int i = 0; i < t->trials; i++)
         t->trial[i].factor = t->factor[policy_of(&t->trial[i].candidate)];
@@ -246,7 +250,7 @@ static bool turn(struct tuning *t, int k, const struct trial **best) {
     if (k == HEC_KNOB_POLICY && !t->corrected) correct(t, &from, next, count);
     for (int i = 0; i < count; i++) {
         const struct trial *trial = find_trial(t, &next[i]);
-        if (is_better(trial, *best, least_gain)) *best = trial;
+        if (is_better(trial, *best, short_gain)) *best = trial;
     }
     return true;
 }
@@ -257,19 +261,10 @@ static bool try_own(struct tuning *t) {
     return try_short(t, &own, 1) && t->trial[0].sound; // Nothing is spent yet.
 }
 
-static const struct trial *search(struct tuning *t) {
-    const struct trial *best = &t->trial[0];
-    for (int round = 0; round < ROUNDS; round++) {
-        const struct trial *before = best;
-        for (int k = 0; k < HEC_KNOBS; k++) {
-            if (!turn(t, k, &best)) return best;
-        }
-        if (best == before) break;
-    }
-    return best;
+static const char *policy_set(const struct tuning *t, const struct trial *trial) {
+    const char *set = trial->candidate.set[HEC_KNOB_POLICY];
+    return set ? set : t->own;
 }
-
-// ---- at length
 
 // The best short trial that is not among `chosen`, nor of the policy of one of them where `other` is wanted;
 // NULL: there is none.
@@ -281,14 +276,32 @@ static const struct trial *next_best(const struct tuning *t, const struct trial 
         bool taken = !trial->sound;
         for (int k = 0; k < count; k++) {
             taken |= is_equal(chosen[k], trial);
-            taken |= other && k > 0 &&
-                     same_texts(chosen[k]->candidate.set[HEC_KNOB_POLICY],
-                                trial->candidate.set[HEC_KNOB_POLICY]);
+            taken |= other && k > 0 && same_texts(policy_set(t, chosen[k]), policy_set(t, trial));
         }
         if (!taken && (!best || is_better(trial, best, 0))) best = trial;
     }
     return best;
 }
+
+// Turns one knob after the other, the policy's only where `any`.
+static const struct trial *descend(struct tuning *t, const struct trial *best, bool any) {
+    const struct trial *before = NULL;
+    for (int round = 0; round < ROUNDS && best != before; round++) {
+        before = best;
+        for (int k = 0; k < HEC_KNOBS; k++)
+            if ((any || k != HEC_KNOB_POLICY) && !turn(t, k, &best)) return best;
+    }
+    return best;
+}
+
+// Other settings may suit the next best policy: without them small changes of loads would decide between the two.
+static void search(struct tuning *t) {
+    const struct trial *found[] = {&t->trial[0], descend(t, &t->trial[0], true)};
+    const struct trial *other = next_best(t, found, 2, true);
+    if (other && us_of(other) < (1 + rival_gap) * us_of(found[1])) descend(t, other, false);
+}
+
+// ---- at length
 
 // The clock has ended some simulations at length: they are left out. Without the model's own, the short ones
 // count for all. Returns how many stay.
