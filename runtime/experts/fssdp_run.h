@@ -29,6 +29,7 @@ struct hrt_moved {
     double exposed;        // Waits of this rank for them, once all had begun; and
     double late;           // Waits before: for ranks that had not begun, for any reason.
     double bytes, crossed; // Received; from other nodes.
+    double gradients;      // Those of gradients, of the bytes.
 };
 
 // Sums since the last call. Not collective.

@@ -53,6 +53,7 @@ void hrt_experts_move_start(struct hrt_fssdp *fssdp, int set, int64_t layer,
     if (move->steps.count == 0) return;
     fssdp->moved.bytes += (double)carried.received;
     fssdp->moved.crossed += (double)carried.crossed;
+    if (adds) fssdp->moved.gradients += (double)carried.received;
     move->set = set;
     move->layer = layer;
     move->under_way = true;

@@ -122,11 +122,12 @@ static json_t *line_of(const struct hrt_step_report *step) {
     if (named->count && step->evaluated)
         json_object_set_new(line, "val_losses", named_of(named, step->validation.named));
     if (step->moved.bytes > 0)
-        json_object_set_new(
-            line, "moved",
-            json_pack("{s:f s:f s:f s:f s:f}", "bytes", step->moved.bytes, "crossed_bytes",
-                      step->moved.crossed, "ms", 1e3 * step->moved.seconds, "exposed_ms",
-                      1e3 * step->moved.exposed, "late_ms", 1e3 * step->moved.late));
+        json_object_set_new(line, "moved",
+                            json_pack("{s:f s:f s:f s:f s:f s:f}", "bytes", step->moved.bytes,
+                                      "crossed_bytes", step->moved.crossed, "gradient_bytes",
+                                      step->moved.gradients, "ms", 1e3 * step->moved.seconds,
+                                      "exposed_ms", 1e3 * step->moved.exposed, "late_ms",
+                                      1e3 * step->moved.late));
     json_object_set_new(line, "watch", watch_of(step));
     if (step->watched.before > 0) json_object_set_new(line, "devices", devices_of(step));
     if (step->routers.load > 0) json_object_set_new(line, "router", router_of(&step->routers));

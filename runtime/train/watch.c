@@ -148,6 +148,7 @@ struct hrt_moved hrt_train_watch_moved(const struct hrt_watch *watch) {
         mean.late += moved->late / ranks;
         mean.bytes += moved->bytes / ranks;
         mean.crossed += moved->crossed / ranks;
+        mean.gradients += moved->gradients / ranks;
     }
     return mean;
 }

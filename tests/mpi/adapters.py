@@ -31,11 +31,11 @@ MODELS = {  # Ranks, settings.
 }
 
 
-def build(name, model, *settings):
+def build(name, model, *settings, sizes=()):
     ranks, own = MODELS[model]
     given = [f"parallel.microbatch={16 // ranks}", f"cluster.devices={ranks}", "train.precision=fp64", *own, *settings]
     options = [word for key in given for word in ("--set", key)]
-    subprocess.run([os.environ["HECATEC"], "-w", "-O1", *options, os.environ["MPI_TESTS"] + "/small.moe", "-o", name],
+    subprocess.run([os.environ["HECATEC"], "-w", "-O1", *sizes, *options, os.environ["MPI_TESTS"] + "/small.moe", "-o", name],
                    check=True)
 
 
@@ -72,10 +72,10 @@ def exact():
             check(far <= (1e-9 if is_adapter(path) else 0), f"{model} has {path} as one rank ({far})")
 
 
-def moved(name):
-    """Bytes of experts that a rank received in all steps."""
+def moved(name, which="bytes"):
+    """Bytes of experts, or of their gradients, that a rank received in all steps."""
     lines = map(json.loads, pathlib.Path(f"{name}.jsonl").read_text().splitlines())
-    return sum(line["moved"]["bytes"] for line in lines if "moved" in line)
+    return sum(line["moved"][which] for line in lines if "moved" in line)
 
 
 def gradients(*settings):
@@ -99,6 +99,12 @@ def traffic():
         train(name, ranks=4)
     share = moved(some) / moved(whole)  # Parameters, and no gradients worth mentioning.
     check(0.5 < share < 0.75, f"with adapters {share:.2%} of the bytes move")
+    for name, adapt in (whole, []), (some, ["adapt.of=*.experts.*", "adapt.rank=1"]):
+        build(name, "ep4", "parallel.experts=fsdp", *adapt, sizes=["-DD=256", "-DF=512"])
+        train(name, "--set", "train.steps=2", ranks=4)
+    share = moved(some, "gradient_bytes") / moved(whole, "gradient_bytes")
+    print(f"gradients of adapters: {share:.2%} of the bytes that all gradients take, as ranks counted them")
+    check(0 < share < 0.02, f"adapters' gradients are {share:.2%} of all, as ranks counted them")
 
 
 MODEL = """
