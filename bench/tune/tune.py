@@ -19,7 +19,7 @@ import json
 import os
 import pathlib
 import random
-import resource
+import re
 import statistics
 import subprocess
 import sys
@@ -41,6 +41,10 @@ WAYS = {"fp32": [("grouped_mm", 0, "fp32", "fp32"), ("eager", 0, "fp32", "fp32")
         "bf16": [("grouped_mm", 0, "bf16", "bf16"), ("grouped_mm", 0, "fp32", "bf16"), ("eager", 0, "bf16", "bf16"),
                  ("grouped_mm", 0, "fp32", "fp32"), ("grouped_mm", 1, "bf16", "bf16"), ("eager", 1, "bf16", "bf16")]}
 PEER = pathlib.Path(__file__).with_name("peft_peer.py")
+# Runs a program and prints the CPU seconds and the bytes that it took: a small process, as its own memory counts.
+LAUNCH = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL); " \
+    "took = resource.getrusage(resource.RUSAGE_CHILDREN); print(took.ru_utime + took.ru_stime, took.ru_maxrss * 1024)"
+UNIT = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
 def arguments():
@@ -54,6 +58,7 @@ def arguments():
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--steps", type=int, default=4)
     p.add_argument("--warm", type=int, default=2)
+    p.add_argument("--ways", type=int, default=9, help="of PEFT for each precision, the first ones")
     p.add_argument("--limit", type=float, default=150, help="seconds that a first run may take")
     p.add_argument("--set", action="append", default=[], help="of hecatec")
     p.add_argument("--machine", help="name of the result files (default: from the CPU)")
@@ -113,20 +118,25 @@ class Bench:
         """Lines of the log, CPU seconds and peak of a run."""
         log = self.work / "log.jsonl"
         log.unlink(missing_ok=True)
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        must([self.work / f"ours-{precision}", "train", "--load", self.base, "--data", self.data, "--steps", steps, "--log", log,
-              "--threads", self.options.threads, "--set", "train.eval_steps=0"], self.environment)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        return [json.loads(line) for line in log.read_text().splitlines() if "tokens_per_s" in line], cpu
+        out = must([sys.executable, "-c", LAUNCH, self.work / f"ours-{precision}", "train", "--load", self.base, "--data", self.data,
+                    "--steps", steps, "--log", log, "--threads", self.options.threads, "--set", "train.eval_steps=0"], self.environment)
+        cpu, peak = map(float, out.split())
+        return [json.loads(line) for line in log.read_text().splitlines() if "tokens_per_s" in line], cpu, peak
+
+    def announced(self, precision):
+        """The sum of what `info` lists, in bytes: finer than its total."""
+        text = must([self.work / f"ours-{precision}", "info"])
+        part = text[text.index("memory in training"):text.index("\n  total")]
+        return sum(float(number) * UNIT[unit] for number, unit in re.findall(r" ([\d.]+) (KiB|MiB|GiB)$", part, re.MULTILINE))
 
     def measure_ours(self, precision):
         """CPU seconds of steps are what a longer run takes more."""
         o = self.options
-        _, short = self.ours(precision, o.warm)
-        lines, long = self.ours(precision, o.warm + o.steps)
+        _, short, _ = self.ours(precision, o.warm)
+        lines, long, peak = self.ours(precision, o.warm + o.steps)
         return {"ms": statistics.median(line["ms"] for line in lines[o.warm:]), "cpu_ms": 1e3 * (long - short) / o.steps,
-                "tokens": o.sequences * SIZES["max_position_embeddings"]}
+                "tokens": o.sequences * SIZES["max_position_embeddings"], "peak_mib": peak / 2**20,
+                "announced_mib": self.announced(precision) / 2**20}
 
     def measure_peer(self, precision, way, steps, warm, limit=None):
         o, (experts, compiled, adapters, kept) = self.options, way
@@ -145,7 +155,7 @@ def name_of(way):
 def probe(bench, precision):
     """Each way to run PEFT with the time that it takes, or with the reason why it does not run; and the fastest."""
     found = []
-    for way in WAYS[precision]:
+    for way in WAYS[precision][:bench.options.ways]:
         result, why = bench.measure_peer(precision, way, 2, 1, bench.options.limit)
         found.append({"way": name_of(way), **(result or {"failed": why})})
         print(f"{precision}, PEFT, {name_of(way)}: {why or round(result['cpu_ms'])} ms of CPU", flush=True)
@@ -201,6 +211,13 @@ def fastest_text(best):
             f"({best['cpu'][1]:.2f} to {best['cpu'][2]:.2f}).")
 
 
+def memory_text(row):
+    ours, theirs = (max(entry["peak_mib"] for entry in row[side]) for side in ("ours", "peft"))
+    announced = row["ours"][0]["announced_mib"]
+    return (f"- {row['precision']}: hecate took at most {ours:,.0f} MiB, {ours / announced:.3f} of the {announced:,.0f} MiB that it "
+            f"announced; PEFT {theirs:,.0f} MiB.")
+
+
 def table(summary):
     lines = ["| precision | hecate tok/s | PEFT tok/s | times as fast | least | most | by CPU seconds | least | most | PEFT's way | disturbed |",
              "| --- |" + " ---: |" * 8 + " --- | ---: |"]
@@ -218,6 +235,7 @@ def markdown(result):
              f"A Qwen3-MoE of {result['parameters'] / 1e6:.0f}M parameters (random weights), {options['sequences']} sequences of "
              f"{SIZES['max_position_embeddings']} tokens a step, adapters of rank {options['rank']} on attention and experts.", "",
              *table(result["summary"]), "", fastest_text(result["fastest"]), "",
+             "Resident memory:", "", *map(memory_text, result["rows"]), "",
              "Ratios are of medians of steps within a round. Disturbed: cores that other programs used in the worst run.", "",
              "One run of each way of PEFT; the fastest by CPU seconds took part above:", "",
              "| precision | way | ms of CPU per step | peak MiB |", "| --- | --- | ---: | ---: |"]
@@ -240,7 +258,7 @@ def main():
     kept = {key: getattr(options, key) for key in ("sequences", "rank", "threads", "rounds", "steps", "warm", "set")}
     result = {"machine": about, "hecatec": must([options.hecatec, "--version"]).strip(), "options": kept, "sizes": SIZES,
               "parameters": bench.parameters, "rows": rows, "summary": [summarize(row) for row in rows], "fastest": fastest(rows)}
-    print("\n".join([*table(result["summary"]), fastest_text(result["fastest"])]))
+    print("\n".join([*table(result["summary"]), fastest_text(result["fastest"]), *map(memory_text, rows)]))
     name = f"{options.machine or machine.slug(about)}-tune"
     (options.out / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
     (options.out / f"{name}.md").write_text(markdown(result))
