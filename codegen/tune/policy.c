@@ -8,9 +8,10 @@
 #include "passes/cost/explain.h"
 #include "passes/plan_file.h"
 
-// The simplest first: experts stay; each rank, or each node, has all of them, for good or layer by layer; copies follow
-// the counts, or a forecast.
-static const char *const placements[] = {"ep", "replicate", "edp", "fsdp", "llep", "laer", "fssdp"};
+// The simplest first: experts stay, or change places now and then; each rank, or each node, has all of them, for good or
+// layer by layer; copies follow the counts, or a forecast.
+static const char *const placements[] = {"ep",   "smartmoe", "replicate", "edp",
+                                         "fsdp", "llep",     "laer",      "fssdp"};
 enum { PLACEMENTS = sizeof placements / sizeof *placements, FSSDP = PLACEMENTS - 1 };
 
 static const double alike = 0.01;

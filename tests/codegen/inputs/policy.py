@@ -9,7 +9,7 @@ import sys
 
 EXAMPLES, FOLDER = map(pathlib.Path, sys.argv[1:])
 MODEL = EXAMPLES / "tiny.moe"
-SIMPLEST_FIRST = ["ep", "replicate", "edp", "fsdp", "llep", "laer", "fssdp"]
+SIMPLEST_FIRST = ["ep", "smartmoe", "replicate", "edp", "fsdp", "llep", "laer", "fssdp"]
 US = {"us": 1, "ms": 1e3, "s": 1e6}
 # Slow links, where experts had better stay; fast ones with much computation.
 CLUSTERS = [["cluster.link.inter.bandwidth=0.1GB/s"], ["cluster.link.inter.bandwidth=400GB/s", "cluster.device.flops=1TFLOPS"]]
