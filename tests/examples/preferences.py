@@ -1,5 +1,5 @@
 """preferences.py TOKENIZER: the commands of docs/preferences.md, smaller: pairs, a base, its reference, and training
-on 1, 2 and 4 ranks, with three microbatches. Environment: HECATEC, DATA, RANKS."""
+on 1, 2, 4 and 8 ranks, with four microbatches. Environment: HECATEC, DATA, RANKS."""
 import json
 import math
 import os
@@ -12,7 +12,7 @@ import tempfile
 
 END, T = "<|endoftext|>", 64
 MODEL = """
-dim V = 1024, T = 64, D = 32, H = 2, A = D / H, L = 2, E = 4, F = 32
+dim V = 1024, T = 64, D = 32, H = 2, A = D / H, L = 2, E = 8, F = 32
 block attention(x[T, D], d[T]) -> [T, D] {
   param wq[D, H, A], wk[D, H, A], wv[D, H, A], wo[H, A, D]
   return sdpa(rope(x @ wq), rope(x @ wk), x @ wv, causal = true, documents = d) @ wo
@@ -46,8 +46,9 @@ data { format = llmc }
 TEMPLATE = ("{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>' }}{% endfor %}"
             "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}")
 PAIRS = "pairs/train/p.jsonl.bin"
-PROGRAMS = {  # Ranks, microbatch, placement.
-    "one2": (1, 2, "fssdp"), "one4": (1, 4, "fssdp"), "one16": (1, 16, "fssdp"), "ep": (2, 4, "ep"), "fssdp": (4, 2, "fssdp"), "ep4": (4, 4, "ep")}
+PROGRAMS = {  # Ranks, microbatch, placement. All but the first two have three iterations.
+    "one2": (1, 2, "fssdp"), "one4": (1, 4, "fssdp"), "one16": (1, 16, "fssdp"), "ep": (2, 8, "ep"), "fssdp2": (2, 8, "fssdp"),
+    "fssdp": (4, 4, "fssdp"), "ep4": (4, 4, "ep"), "ep8": (8, 2, "ep"), "fssdp8": (8, 2, "fssdp")}
 
 
 def run(*command, code=0, wanted=""):
@@ -95,9 +96,9 @@ def check_reference():
 
 
 def rollouts(end):
-    """Ratios of the base are 1, so its loss is less the mean advantage; the same on 1, 2 and 4 ranks, clipped."""
+    """Ratios of the base are 1, so its loss is less the mean advantage; the same on 1, 2, 4 and 8 ranks, clipped."""
     data = "chat/train/c.jsonl.bin"
-    settings = "train.objective=policy(clip=0.05, kl=0.1)", "train.tokens=512"
+    settings = "train.objective=policy(clip=0.05, kl=0.1)", "train.tokens=1536"
     for name, (ranks, microbatch, placement) in PROGRAMS.items():
         build(name, end, ranks, min(microbatch, 8 // ranks), placement, *settings)
     run("./one2", "train", "--data", data, "--steps", 1, code=2, wanted="learns from rollouts")
@@ -141,7 +142,7 @@ def main(tokenizer):
         run("./base", "train", "--data", "chat/train/c.jsonl.bin", "--steps", 8, "--save", "base.safetensors")
         run("./base", "train", "--data", PAIRS, "--steps", 1, code=1, wanted="has pairs of a chosen and a rejected answer")
         for name, (ranks, microbatch, placement) in PROGRAMS.items():
-            build(name, end, ranks, microbatch, placement, "train.objective=dpo(beta=0.5)")
+            build(name, end, ranks, microbatch, placement, "train.objective=dpo(beta=0.5)", "train.tokens=3072")
         run("./one4", "train", "--data", "chat/train/c.jsonl.bin", "--teacher", "reference", "--steps", 1, code=1, wanted="has no pairs")
         run("./one4", "train", "--data", PAIRS, "--steps", 1, code=2, wanted="is against a reference: eval --load BASE")
         run("./one4", "eval", "--load", "base.safetensors", "--val", PAIRS, "--write-teacher", "reference")

@@ -11,8 +11,8 @@ from draw import draw_below, draw_normals, hashed
 from mathematics import Parameters
 from models import T, V, mixtral
 
-STEPS, MICROBATCH = 20, 4
-ITERATIONS, WEIGHTED_ITERATIONS = 2, 3
+STEPS = 20
+PLAIN, WEIGHTED = (2, 4), (3, 8)  # Iterations of a step; their sequences, of all ranks.
 LR, BETAS, EPS, DECAY, CLIP, WARMUP, FINAL = 1e-2, (0.9, 0.95), 1e-8, 0.1, 0.7, 5, 0.1
 DATA_TOKENS, VALIDATION_SHARE = 4000, 20
 DEVIATION = {"embed": 0.5, "w1": 0.3, "w3": 0.3}
@@ -58,12 +58,12 @@ def rate(step):
     return LR * (FINAL + (1 - FINAL) * 0.5 * (1 + math.cos(math.pi * done)))
 
 
-def batch(data, weights, seed, iteration):
+def batch(data, weights, seed, first, count):
     """As runtime/data/data.c: validation keeps the last 1/20, a sequence starts anywhere before."""
     starts = len(data) - len(data) // VALIDATION_SHARE - T
     rows, counts = [], []
-    for i in range(MICROBATCH):
-        start = draw_below(seed, "data", "", iteration * MICROBATCH + i, starts)
+    for i in range(first, first + count):
+        start = draw_below(seed, "data", "", i, starts)
         rows.append(list(data[start:start + T + 1]))
         counts.append(weights[start + 1:start + T + 1])
     rows = torch.tensor(rows)
@@ -82,16 +82,16 @@ def iterate(p, given, iterations, count):
     return np.array([float(cross_entropy + auxiliary), float(cross_entropy), float(auxiliary)])
 
 
-def train(seed, data, weights, iterations):
+def train(seed, data, weights, iterations, sequences):
     p, rows = Drawn(seed), []
-    mixtral(p, batch(data, weights, seed, 0)[0])  # Makes the parameters.
+    mixtral(p, batch(data, weights, seed, 0, sequences)[0])  # Makes the parameters.
     decayed = [t for t in p.tensors.values() if t.dim() >= 2]
     others = [t for t in p.tensors.values() if t.dim() < 2]
     optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": DECAY},
                                    {"params": others, "weight_decay": 0.0}], betas=BETAS, eps=EPS)
     for step in range(STEPS):
         optimizer.zero_grad()
-        given = [batch(data, weights, seed, step * iterations + i) for i in range(iterations)]
+        given = [batch(data, weights, seed, (step * iterations + i) * sequences, sequences) for i in range(iterations)]
         count = sum(float(one[2].sum()) for one in given)
         losses = sum(iterate(p, one, iterations, count) for one in given)
         norm = math.sqrt(sum(float(t.grad.pow(2).sum()) for t in p.tensors.values()))
@@ -108,12 +108,12 @@ def train(seed, data, weights, iterations):
 def evaluate(directory, weighted=False):
     data, seed = make_data(), 1
     weights = make_weights() if weighted else [1] * len(data)
-    iterations = WEIGHTED_ITERATIONS if weighted else ITERATIONS
+    shape = WEIGHTED if weighted else PLAIN
     (directory / "curve.bytes").write_bytes(data)
     if weighted:
         (directory / "curve.weights").write_bytes(weights_file(weights))
-    rows, near = train(seed, data, weights, iterations)
+    rows, near = train(seed, data, weights, *shape)
     while near < (NEAR_DOUBLE if weighted else NEAR):
         seed += 1
-        rows, near = train(seed, data, weights, iterations)
+        rows, near = train(seed, data, weights, *shape)
     return {"seed": seed, "near": near, "steps": rows}

@@ -1,6 +1,6 @@
 #!/bin/sh
 # curve_weighted.sh EXPERTS...: twenty training steps of models/curve.moe in fp64 on data with weights, three iterations
-# each, on 1, 2 and 4 ranks, with parallel.experts = EXPERTS, against stored/curve_weighted.json.
+# each, on 1, 2, 4 and 8 ranks, with parallel.experts = EXPERTS, against stored/curve_weighted.json.
 # Environment: HECATEC; PYTHON; RANKS.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -11,10 +11,10 @@ cp "$here/stored/curve.weights" "$work/data.weights"
 seed=$("$PYTHON" "$here/compare_curve.py" --seed "$here/stored/curve_weighted.json")
 
 for experts in "$@"; do
-    for ranks in 1 2 4; do
+    for ranks in 1 2 4 8; do
         rm -f "$work/curve.jsonl"
-        "$HECATEC" -o "$work/curve" --set train.precision=fp64 --set train.tokens=144 --set cluster.nodes=1 \
-            --set "cluster.devices=$ranks" --set "parallel.experts=$experts" --set "parallel.microbatch=$((4 / ranks))" \
+        "$HECATEC" -o "$work/curve" --set train.precision=fp64 --set train.tokens=288 --set cluster.nodes=1 \
+            --set "cluster.devices=$ranks" --set "parallel.experts=$experts" --set "parallel.microbatch=$((8 / ranks))" \
             "$here/models/curve.moe"
         run="$work/curve"
         [ "$ranks" = 1 ] || run="sh $RANKS $ranks $work/curve"
