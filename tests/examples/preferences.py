@@ -6,43 +6,12 @@ import os
 import pathlib
 import random
 import struct
-import subprocess
 import sys
 import tempfile
 
-END, T = "<|endoftext|>", 64
-MODEL = """
-dim V = 1024, T = 64, D = 32, H = 2, A = D / H, L = 2, E = 8, F = 32
-block attention(x[T, D], d[T]) -> [T, D] {
-  param wq[D, H, A], wk[D, H, A], wv[D, H, A], wo[H, A, D]
-  return sdpa(rope(x @ wq), rope(x @ wk), x @ wv, causal = true, documents = d) @ wo
-}
-block relu_mlp(x[T, D]) -> [T, D] {
-  param w1[D, F], w2[F, D]
-  return relu(x @ w1) @ w2
-}
-moe sparse(x[T, D]) -> [T, D] {
-  experts = E * relu_mlp
-  router { score = softmax, topk = 2 }
-  balance { aux = 0.01, per = sequence }
-}
-model chooser(ids[T]) -> [T, V] {
-  param embed[V, D], head[D, V]
-  x = embed[ids]
-  d = documents(ids, ID)
-  repeat i < L {
-    x = x + attention(rmsnorm(x), d)
-    x = x + sparse(rmsnorm(x))
-  }
-  return rmsnorm(x) @ head
-}
-train {
-  precision = fp64
-  tokens = 1024
-  optimizer = adamw(3e-3)
-}
-data { format = llmc }
-"""
+from documents import END, end_of, model, run
+
+T = 64
 TEMPLATE = ("{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>' }}{% endfor %}"
             "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}")
 PAIRS = "pairs/train/p.jsonl.bin"
@@ -51,15 +20,8 @@ PROGRAMS = {  # Ranks, microbatch, placement. All but the first two have three i
     "fssdp": (4, 4, "fssdp"), "ep4": (4, 4, "ep"), "ep8": (8, 2, "ep"), "fssdp8": (8, 2, "fssdp")}
 
 
-def run(*command, code=0, wanted=""):
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
-    if done.returncode != code or wanted not in done.stdout + done.stderr:
-        sys.exit(f"{command} ended with {done.returncode}, wanted {code} and '{wanted}':\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
 def build(name, end, ranks, microbatch, placement, *settings):
-    pathlib.Path(f"{name}.moe").write_text(MODEL.replace("ID", str(end)))
+    pathlib.Path(f"{name}.moe").write_text(model(end, T, experts=8, tokens=1024, lr=3e-3, aux=0.01))
     words = [f"cluster.devices={ranks}", f"parallel.microbatch={microbatch}", f"parallel.experts={placement}", *settings]
     run(os.environ["HECATEC"], "-w", "-O1", f"{name}.moe", "-o", name, *[w for word in words for w in ("--set", word)])
 
@@ -133,8 +95,7 @@ def rollouts(end):
 
 
 def main(tokenizer):
-    added = json.loads(tokenizer.read_text(encoding="utf-8"))["added_tokens"]
-    end = {token["content"]: token["id"] for token in added}[END]
+    end = end_of(tokenizer)
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)
         prepare(tokenizer)

@@ -1,7 +1,7 @@
-// A chat template, a NUL, a record of a conversation.
+// A chat template, a NUL, a record of a conversation or of a pair of answers.
 //
 // Promises: a refusal says why; generation blocks lie in the text, in order; the second rendering is the first; ids lie
-// in the vocabulary, and something counts.
+// in the vocabulary, and something counts, in both answers of a pair.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +55,30 @@ static void encode(const struct chat *chat, const struct hrt_tokenizer *tokenize
     free(counts);
 }
 
+// The same record as a pair of answers.
+static void encode_pair(const struct chat *chat, const struct hrt_tokenizer *tokenizer,
+                        const json_t *record) {
+    struct hrt_error error = {0};
+    struct hrt_ids ids = {0};
+    bool *counts = NULL;
+    size_t chosen = 0, counted[2] = {0};
+    struct hrt_encoder *encoder = hrt_tokenizer_encoder_create(tokenizer, &error);
+    if (!encoder) fuzz_broken("there is memory for an encoder");
+    if (pairs_encode(chat, tokenizer, encoder, record, &ids, &counts, &chosen, &error)) {
+        for (size_t i = 0; i < ids.count; i++) {
+            if (ids.at[i] < 0 || ids.at[i] >= hrt_tokenizer_size(tokenizer))
+                fuzz_broken("ids lie in the vocabulary");
+            counted[i >= chosen] += counts[i];
+        }
+        if (counted[0] == 0 || counted[1] == 0) fuzz_broken("something counts in both answers");
+    } else if (!*error.text) {
+        fuzz_broken("a refusal says why");
+    }
+    hrt_tokenizer_encoder_free(encoder);
+    free(ids.at);
+    free(counts);
+}
+
 // A model's folder without a template, once.
 static const char *folder(void) {
     static char name[] = "/tmp/chat_fuzz-XXXXXX";
@@ -86,7 +110,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
     if (record) render(jinja, record);
     struct chat *chat =
         record ? chat_load(folder(), fuzz_file(0, input, bytes), day, &error) : NULL;
-    if (chat) encode(chat, tokenizer, record);
+    if (chat) {
+        encode(chat, tokenizer, record);
+        encode_pair(chat, tokenizer, record);
+    }
     chat_free(chat);
     json_decref(record);
     jinja_free(jinja);

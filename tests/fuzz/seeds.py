@@ -119,7 +119,8 @@ def chat(root):
              {"role": "assistant", "content": "a", "tool_calls": [call]}, {"role": "tool", "content": "t"},
              {"role": "assistant", "content": "<think>b</think>c"}, {"role": "user", "content": "v"}, {"role": "assistant", "content": "d"}]
     records = ({"messages": turns, "tools": [{"function": {"name": "f", "description": "g", "parameters": {"type": "object"}}}]},
-               {"messages": turns[1:2] + turns[6:]}, {"prompt": "u", "completion": "a"})
+               {"messages": turns[1:2] + turns[6:]}, {"prompt": "u", "completion": "a"},
+               {"prompt": "u", "chosen": "a", "rejected": turns[6:]}, {"chosen": turns[:3], "rejected": turns[:2] + turns[6:]})
     for path in sorted((root / "tests/tools/prepare/templates").glob("*.jinja")):
         for record in records:
             yield path.read_bytes() + b"\0" + json.dumps(record).encode()
