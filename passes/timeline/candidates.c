@@ -266,7 +266,7 @@ bool hec_consider(struct hec_searching *g, const struct hpl_movement *choice, in
 
 // Iterations message by message that take some tenths of a second on one processor.
 static int64_t affordable(const struct hec_search *s) {
-    enum { MESSAGES = 3 << 14, LEAST = 4 };
+    enum { MESSAGES = 3 << 15, LEAST = 4 };
     const int64_t devices = s->setup.costs.machine.nodes * s->setup.costs.machine.devices;
     const int64_t count = MESSAGES / (devices * devices * BRIEF_LAYERS);
     return count < LEAST ? LEAST : count;
