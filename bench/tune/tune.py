@@ -24,6 +24,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -41,9 +42,6 @@ WAYS = {"fp32": [("grouped_mm", 0, "fp32", "fp32"), ("eager", 0, "fp32", "fp32")
         "bf16": [("grouped_mm", 0, "bf16", "bf16"), ("grouped_mm", 0, "fp32", "bf16"), ("eager", 0, "bf16", "bf16"),
                  ("grouped_mm", 0, "fp32", "fp32"), ("grouped_mm", 1, "bf16", "bf16"), ("eager", 1, "bf16", "bf16")]}
 PEER = pathlib.Path(__file__).with_name("peft_peer.py")
-# Runs a program and prints the CPU seconds and the bytes that it took: a small process, as its own memory counts.
-LAUNCH = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL); " \
-    "took = resource.getrusage(resource.RUSAGE_CHILDREN); print(took.ru_utime + took.ru_stime, took.ru_maxrss * 1024)"
 UNIT = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
@@ -94,6 +92,12 @@ def write_tokens(file):
     file.write_bytes(header.tobytes() + tokens.tobytes())
 
 
+def cpu_seconds(pid):
+    """Seconds that a running process has used so far."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class Bench:
     def __init__(self, options, work):
         self.options, self.work = options, work
@@ -114,14 +118,26 @@ class Bench:
         flags = [word for each in settings for word in ("--set", each)]
         must([o.hecatec, "-w", *flags, self.work / "base.moe", "-o", self.work / f"ours-{precision}"])
 
-    def ours(self, precision, steps):
-        """Lines of the log, CPU seconds and peak of a run."""
-        log = self.work / "log.jsonl"
+    def ours(self, precision):
+        """Lines of the log, CPU seconds behind the warming up, and the peak of a run."""
+        o, log = self.options, self.work / "log.jsonl"
         log.unlink(missing_ok=True)
-        out = must([sys.executable, "-c", LAUNCH, self.work / f"ours-{precision}", "train", "--load", self.base, "--data", self.data,
-                    "--steps", steps, "--log", log, "--threads", self.options.threads, "--set", "train.eval_steps=0"], self.environment)
-        cpu, peak = map(float, out.split())
-        return [json.loads(line) for line in log.read_text().splitlines() if "tokens_per_s" in line], cpu, peak
+        command = [self.work / f"ours-{precision}", "train", "--load", self.base, "--data", self.data, "--steps", o.warm + o.steps, "--log",
+                   log, "--threads", o.threads, "--set", "train.eval_steps=0"]
+        child = subprocess.Popen(list(map(str, command)), env={**os.environ, **self.environment}, stdout=subprocess.DEVNULL)
+        warm = None
+        while True:
+            ended, status, took = os.wait4(child.pid, os.WNOHANG)
+            if ended:
+                break
+            if warm is None and log.exists() and log.read_text().count("\n") >= o.warm:
+                warm = cpu_seconds(child.pid)
+            time.sleep(0.01)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode or warm is None:
+            sys.exit(f"{command}: exit {child.returncode}")
+        lines = [json.loads(line) for line in log.read_text().splitlines() if "tokens_per_s" in line]
+        return lines, took.ru_utime + took.ru_stime - warm, took.ru_maxrss * 1024
 
     def announced(self, precision):
         """The sum of what `info` lists, in bytes: finer than its total."""
@@ -130,11 +146,9 @@ class Bench:
         return sum(float(number) * UNIT[unit] for number, unit in re.findall(r" ([\d.]+) (KiB|MiB|GiB)$", part, re.MULTILINE))
 
     def measure_ours(self, precision):
-        """CPU seconds of steps are what a longer run takes more."""
         o = self.options
-        _, short, _ = self.ours(precision, o.warm)
-        lines, long, peak = self.ours(precision, o.warm + o.steps)
-        return {"ms": statistics.median(line["ms"] for line in lines[o.warm:]), "cpu_ms": 1e3 * (long - short) / o.steps,
+        lines, cpu, peak = self.ours(precision)
+        return {"ms": statistics.median(line["ms"] for line in lines[o.warm:]), "cpu_ms": 1e3 * cpu / o.steps,
                 "tokens": o.sequences * SIZES["max_position_embeddings"], "peak_mib": peak / 2**20,
                 "announced_mib": self.announced(precision) / 2**20}
 
