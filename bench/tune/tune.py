@@ -12,7 +12,8 @@ or bf16; experts as `batched_mm` would copy weights for each token, and are left
 works, and the fastest of each precision takes part in the rounds. Programs run in
 turn, the order changing from round to round. Ratios are of medians of steps within a round, by the clock and by the
 CPU seconds of both threads, which other work on the machine disturbs less. Prints a table and writes
-<machine>-tune.json and .md into bench/results."""
+<machine>-tune.json and .md into bench/results. Ends with 1 where the peak of a program of ours is not within 2 % of what
+it announces."""
 import argparse
 import array
 import json
@@ -225,10 +226,14 @@ def fastest_text(best):
             f"({best['cpu'][1]:.2f} to {best['cpu'][2]:.2f}).")
 
 
+def share_of_announced(row):
+    return max(entry["peak_mib"] for entry in row["ours"]) / row["ours"][0]["announced_mib"]
+
+
 def memory_text(row):
     ours, theirs = (max(entry["peak_mib"] for entry in row[side]) for side in ("ours", "peft"))
     announced = row["ours"][0]["announced_mib"]
-    return (f"- {row['precision']}: hecate took at most {ours:,.0f} MiB, {ours / announced:.3f} of the {announced:,.0f} MiB that it "
+    return (f"- {row['precision']}: hecate took at most {ours:,.0f} MiB, {share_of_announced(row):.3f} of the {announced:,.0f} MiB that it "
             f"announced; PEFT {theirs:,.0f} MiB.")
 
 
@@ -276,6 +281,8 @@ def main():
     name = f"{options.machine or machine.slug(about)}-tune"
     (options.out / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
     (options.out / f"{name}.md").write_text(markdown(result))
+    if not all(0.98 <= share_of_announced(row) <= 1.02 for row in rows):
+        sys.exit("a program's peak is not within 2 % of what it announces")
 
 
 if __name__ == "__main__":
