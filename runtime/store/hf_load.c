@@ -66,7 +66,8 @@ static bool find_scale(struct loading *loading, struct sought *found) {
     if (entry->dtype->bits != 8) return true;
     snprintf(name, sizeof name, "%s_scale_inv", entry->name);
     found->at.scale = hrt_store_hf_find(&loading->folder, name, &found->at.scale_file);
-    if (!found->at.scale || !found->view.place.turned || found->view.rank != 2)
+    if (!found->at.scale || !found->view.place.turned || found->view.rank != 2 ||
+        found->layout->adapters)
         return hrt_fail(loading->error,
                         "'%s': tensor '%s' is %s without '%s' of its blocks' scales",
                         found->at.file->path, entry->name, entry->dtype->name, name);

@@ -103,6 +103,17 @@ def check_round_trip(work, program, base, start, tokens, launcher=()):
     assert weights.read_safetensors(same / WEIGHTS) == weights.read_safetensors(start / WEIGHTS)
 
 
+def check_ranks(work, base, start, tokens):
+    """Two ranks learn what one does, where experts stay and where they move."""
+    launcher, losses = ["sh", os.environ["RANKS"], "2"], {}
+    for name, settings in ("one", []), ("ep", ["parallel.experts=ep"]), ("fssdp", ["parallel.placement.memory=2"]):
+        ranks = [] if name == "one" else ["cluster.devices=2"]
+        program = build(work, base, name, "fp64", *adapt(), f"train.tokens={2 * POSITIONS}", *ranks, *settings)
+        losses[name] = train(work, program, tokens, "--load", base, "--adapter", start, launcher=launcher if ranks else ())[0]
+        check_close(f"losses of {name}", losses[name], losses["one"], 1e-12)
+    check_round_trip(work, work / "ep", base, start, tokens, launcher)
+
+
 def check_refused(work, base, start, tokens):
     own = build(work, base, "own", "fp64", *adapt(experts="own"))
     said = run(own, "eval", "--load", base, "--adapter", start, "--val", tokens, code=1).stderr
@@ -124,9 +135,8 @@ def main():
         check_merged(work, program, base, out, tokens)
         check_round_trip(work, program, base, start, tokens)
         if "RANKS" in os.environ:
-            two = build(work, base, "two", "fp64", *adapt(), "cluster.devices=2", "parallel.experts=ep",
-                        f"train.tokens={2 * POSITIONS}")
-            check_round_trip(work, two, base, start, tokens, launcher=["sh", os.environ["RANKS"], "2"])
+            weights.write_tokens(tokens, OWN["tokens"])
+            check_ranks(work, base, start, tokens)
         check_refused(work, base, start, tokens)
 
 
