@@ -10,7 +10,7 @@ from harness import load
 
 BASES = ("mixtral", "olmoe", "qwen2_moe", "qwen3_moe", "dots1", "deepseek_v2", "deepseek_v2_lite", "deepseek_v3", "glm4_moe",
          "glm4_moe_air", "glm4_moe_lite", "solar_open", "minimax_m2", "gpt_oss", "llama4_text", "llama4_text_wide", "hy_v3",
-         "ernie4_5_moe", "granitemoe", "granitemoeshared", "hunyuan_v1_moe", "flex_olmo", "exaone_moe", "afmoe", "sarvam_moe")
+         "ernie4_5_moe", "granitemoe", "granitemoeshared", "hunyuan_v1_moe", "flex_olmo", "exaone_moe", "afmoe", "sarvam_moe", "sarvam_mla")
 WINDOWED, FULL, CHUNKED = "sliding_attention", "full_attention", "chunked_attention"
 YARN = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 4}
 LLAMA3 = {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 32}
@@ -58,6 +58,7 @@ OTHERS_OF = {
                      "moe_layer_start_index": [0, 1, 2, 5], "moe_layer_end_index": [-1, 3, 2, 9], "moe_norm_min": [1e-12, 0.5], "use_bias": FLAG},
     "granitemoe": FACTORS, "granitemoeshared": FACTORS,
     "hunyuan_v1_moe": {"moe_topk": [1, 3, [2, 1, 2], [3, 3, 3], [2], 9], "num_shared_expert": [2], "use_qk_norm": FLAG},
+    "sarvam_mla": {"num_shared_experts": [1, 2], "num_mtp_layers": [0, 1]},
     "sarvam_moe": {"num_shared_experts": [1, 2], "use_qkv_bias": FLAG, "num_mtp_layers": [0, 1]},
     "exaone_moe": {**WORDS, "sliding_window_pattern": [2, "LLLG", None]},
     "afmoe": {**WORDS, "num_dense_layers": [0, 2, 9], "route_scale": [1, 0.3, 0], "global_attn_every_n_layers": [2, 1], "mup_enabled": FLAG},

@@ -130,6 +130,9 @@ FAMILIES = {
     "sarvam_moe": (transformers.SarvamMoEConfig, dict(
         intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=2, head_dim=8, n_routed_experts=6, num_experts_per_tok=2,
         attention_bias=True, pad_token_id=None)),
+    "sarvam_mla": (transformers.SarvamMLAConfig, dict(
+        intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=4, q_lora_rank=None, kv_lora_rank=10, qk_nope_head_dim=6,
+        qk_rope_head_dim=4, v_head_dim=5, n_routed_experts=6, num_experts_per_tok=2)),
     "gpt_oss_mxfp4": (transformers.GptOssConfig, dict(
         hidden_size=96, intermediate_size=32, num_hidden_layers=2, num_key_value_heads=2, num_local_experts=4,
         num_experts_per_tok=2, head_dim=8, sliding_window=3, swiglu_limit=1.5)),
