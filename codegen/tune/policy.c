@@ -8,8 +8,8 @@
 #include "passes/cost/explain.h"
 #include "passes/plan_file.h"
 
-// The simplest first: experts stay, or change places now and then; each rank, or each node, has all of them, for good or
-// layer by layer; copies follow the counts, or a forecast.
+// The simplest first: experts stay, or change places now and then; each rank, or each node, has all of them, for good
+// or layer by layer; copies follow the counts, or a forecast.
 static const char *const placements[] = {"ep",   "smartmoe", "replicate", "edp",
                                          "fsdp", "llep",     "laer",      "fssdp"};
 enum { PLACEMENTS = sizeof placements / sizeof *placements, FSSDP = PLACEMENTS - 1 };
