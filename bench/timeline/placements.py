@@ -31,22 +31,23 @@ class Bench:
     def __init__(self, options, folder):
         self.options, self.folder, self.skews = options, pathlib.Path(folder), {}
 
-    def synthesize(self, layers, skew):
-        cluster, path = plan.CLUSTERS["B"], self.folder / f"{layers}-{skew:.5f}.loads"
+    def synthesize(self, layers, skew, microbatches=1):
+        cluster, path = plan.CLUSTERS["B"], self.folder / f"{layers}-{microbatches}-{skew:.5f}.loads"
         bias = plan.FIT["bias"] if skew else 0
         if not path.exists():
             subprocess.run([self.options.replay, f"--synthesize={path}", "--nodes=1", f"--devices={cluster.devices}",
-                            f"--experts={cluster.experts}", f"--layers={layers}", "--iterations=16", "--microbatches=1", "--rows=8192",
-                            f"--skew={skew:.5f}", f"--drift={plan.FIT['drift']}", f"--bias={bias}"], check=True, capture_output=True)
+                            f"--experts={cluster.experts}", f"--layers={layers}", "--iterations=16",
+                            f"--microbatches={microbatches}", "--rows=8192", f"--skew={skew:.5f}",
+                            f"--drift={plan.FIT['drift']}", f"--bias={bias}"], check=True, capture_output=True)
         return path
 
-    def loads_of(self, layers, imbalance):
+    def loads_of(self, layers, imbalance, microbatches=1):
         if imbalance == 1:
-            return self.synthesize(layers, 0)
+            return self.synthesize(layers, 0, microbatches)
         if (layers, imbalance) not in self.skews:
             self.skews[layers, imbalance] = loads.skew_of(imbalance, plan.CLUSTERS["B"].devices,
                                                           lambda skew: loads.read(self.synthesize(layers, skew)))
-        return self.synthesize(layers, self.skews[layers, imbalance])
+        return self.synthesize(layers, self.skews[layers, imbalance], microbatches)
 
     def run(self, model, profile, experts, *words, cluster="B"):
         on = ROOT / "examples" / "clusters" / f"{plan.CLUSTERS[cluster].file}.moe"
