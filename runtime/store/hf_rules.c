@@ -216,15 +216,25 @@ static const struct hrt_hf_rule *list_of(const struct hrt_hf_family *family, int
     return family ? family->own : NULL;
 }
 
+// Only the last star is tried again: earlier ones, which pass no dot either, could but begin it later.
 static bool matches(const char *pattern, const char *text) {
-    for (; *pattern != '*'; pattern++, text++) {
-        if (*pattern != *text) return false;
-        if (!*pattern) return true;
+    const char *star = NULL, *from = NULL;
+    while (*text) {
+        if (*pattern == '*') {
+            star = ++pattern;
+            from = text;
+        } else if (*pattern == *text) {
+            pattern++;
+            text++;
+        } else if (star && *from != '.') {
+            text = ++from;
+            pattern = star;
+        } else {
+            return false;
+        }
     }
-    for (;; text++) {
-        if (matches(pattern + 1, text)) return true;
-        if (!*text || *text == '.') return false;
-    }
+    while (*pattern == '*') pattern++;
+    return !*pattern;
 }
 
 bool hrt_store_hf_is_predictor(const char *path) {
