@@ -93,10 +93,14 @@ struct call_t {
 std::set<ncclComm_t> comms;
 std::vector<call_t> calls; // In the open group.
 int depth;
+long messages, crooked; // The latter do not begin and end at multiples of 16 bytes.
 
 // NCCL's and CUDA's own destructors would wait for ranks, or find their device gone.
 struct last_look_t {
     ~last_look_t() {
+        if (messages && getenv("SIMT_CALLS"))
+            fprintf(stderr, "simt: %ld messages, %ld of them not of whole vectors\n", messages,
+                    crooked);
         if (!comms.empty())
             simt::fail("NCCL: the process exits with %zu communicators that are neither destroyed "
                        "nor aborted",
@@ -169,6 +173,8 @@ void take(ncclComm_t comm, message_t &message) {
 void start(ncclComm_t comm, round_t &round) {
     round.started = true;
     for (message_t &message : round.messages) {
+        messages++;
+        crooked += message.bytes && ((uintptr_t)message.data | message.bytes) % 16;
         if (message.is_send) {
             publish(comm, message);
         } else {

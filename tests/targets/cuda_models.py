@@ -23,6 +23,8 @@ MODELS = {
     "tiny": (20, 64, ("-DD=32", "-DT=32", "-DL=2", "-DF=24", "--set=parallel.microbatch=1")),
     "tiny+muon": (6, 64, ("-DD=32", "-DT=32", "-DL=2", "-DF=24", "--set=parallel.microbatch=1", "--set=train.optimizer=muon(lr = 2e-2)")),
     "deepseek-v3-like": (10, 32, ("-DD=16", "-DT=16", "-DL=2", "-Ddense_layers=1", "-Ddense_F=24", "-DH=2", "-DN=6", "-DR=4", "-DU=8", "-DQ=24", "-DC=24", "-DE=16", "-DF=12", "--set=parallel.logits=10", *BYTES, *ONE_RANK)),
+    "tiny+adapters": (10, 64, ("-DD=32", "-DT=32", "-DL=2", "-DF=24", "--set=parallel.microbatch=1", "--set=adapt.of=*.attention.*,*.experts.*", "--set=train.optimizer.lr=1e-2")),
+    "tiny+dropped": (10, 64, ("-DD=32", "-DT=32", "-DL=2", "-DF=24", "--set=parallel.microbatch=1", "--set=adapt.of=*.attention.*", "--set=adapt.dropout=0.1", "--set=train.optimizer.lr=1e-2")),
     "tiny-student": (10, 64, ("-DD=32", "-DT=32", "-DF=24", "-Dtemperature=1.5", "--set=parallel.microbatch=1", "--set=data.order=random")),
     "gpt-moe-s": (12, 64, ("-DD=24", "-DT=32", "-DL=2", "-DH=2", "-DE=6", "--set=parallel.recompute=all", *BYTES, *ONE_RANK)),
 }

@@ -18,6 +18,7 @@ import time
 from cuda import compare, read_log, run, words
 
 STEPS = 3
+ADAPTERS = ["adapt.of=*.attention.*,*.experts.*", "adapt.rank=3"]
 CASES = {  # Ranks, steps, settings.
     "ep": (2, STEPS, ["cluster.devices=2", "parallel.experts=ep", "parallel.dense=states"]),
     "fssdp": (2, 20, ["cluster.devices=2", "parallel.placement.rematerialize=true", "parallel.placement.reshard=every(2)"]),
@@ -37,6 +38,9 @@ CASES = {  # Ranks, steps, settings.
     "narrow-states": (2, STEPS, ["cluster.devices=2", "parallel.dense=states", "parallel.gradients=bf16"]),
     "known": (2, STEPS, ["cluster.devices=2", "parallel.placement.forecast=routes"]),
     "groups": (2, STEPS, ["cluster.devices=2", "parallel.experts=ep", "train.group=4"]),
+    # Adapters of dense and expert matrices travel with their experts; in bf16 what is frozen has no fp32 beside it.
+    "adapters": (2, STEPS, ["cluster.devices=2", *ADAPTERS, "parallel.placement.rematerialize=true", "parallel.placement.reshard=every(1)"]),
+    "adapters-bf16": (4, STEPS, ["cluster.devices=2", "cluster.nodes=2", *ADAPTERS, "adapt.experts=fused", "train.precision=bf16"]),
 }
 # Waits of an iteration for routes: one in each of four mixtures, also where groups of a capacity and of a loss lie on
 # several ranks. Then further waits of a step: for new owners.

@@ -1,5 +1,6 @@
 """cuda_waits.py MODEL TEXT FOLDER: in a step on two emulated devices the host waits once for each layer of experts, and
-a layer takes a bounded number of its calls: counted with 4 and with 12 of them.
+a layer takes a bounded number of its calls: counted with 4 and with 12 of them. All messages, those of rows with gate
+weights among them, begin and end at multiples of 16 bytes.
 
 Environment: as of cuda_ranks.py, which this is a part of.
 """
@@ -20,6 +21,9 @@ def calls_of(cuda, text, steps):
     """Calls of the host that asks most, in a run of so many steps."""
     command = launch(RANKS, cuda, "train", "--data", text, "--steps", str(steps), "--set", "train.tokens=32")
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True, env={**os.environ, **QUIET, "SIMT_CALLS": "1"})
+    crooked = [int(found) for found in re.findall(r"simt: \d+ messages, (\d+) of them not of whole vectors", done.stderr)]
+    if crooked != [0] * RANKS:
+        sys.exit(f"{cuda}: messages of the ranks that are not of whole vectors: {crooked}")
     return max(int(found) for found in re.findall(r"asked for by (\d+) calls", done.stderr))
 
 
