@@ -12,8 +12,8 @@ or bf16; experts as `batched_mm` would copy weights for each token, and are left
 works, and the fastest of each precision takes part in the rounds. Programs run in
 turn, the order changing from round to round. Ratios are of medians of steps within a round, by the clock and by the
 CPU seconds of both threads, which other work on the machine disturbs less. Prints a table and writes
-<machine>-tune.json and .md into bench/results. Ends with 1 where the peak of a program of ours is not within 2 % of what
-it announces."""
+<machine>-tune.json and .md into bench/results. Ends with 1 where the peak of a program of ours is not within 2 % of
+what it announces."""
 import argparse
 import array
 import json
@@ -248,7 +248,7 @@ def table(summary):
 
 def markdown(result):
     options = result["options"]
-    lines = [f"# Tuning with adapters on the CPU: {machine.title(result['machine'])}", "",
+    lines = [f"# Adapters next to PEFT: {machine.title(result['machine'])}", "",
              f"Real: measured on this machine by bench/tune/tune.py, programs in turn, medians of {options['rounds']} rounds of "
              f"{options['steps']} steps.", "",
              f"A Qwen3-MoE of {result['parameters'] / 1e6:.0f}M parameters (random weights), {options['sequences']} sequences of "
