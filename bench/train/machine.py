@@ -57,7 +57,8 @@ def describe(interpreters):
 
 def slug(about):
     """File name: the CPU, its instruction set and its cores; no host names."""
-    words = re.sub(r"[^a-z0-9]+", "-", about["cpu"].lower()).strip("-")
+    words = re.sub(r"\(r\)|\(tm\)|processor|[^a-z0-9]+", "-", about["cpu"].lower())
+    words = re.sub(r"-+", "-", words).strip("-")
     return f"{words}-{about['instructions']}-{about['cores']}cores"
 
 

@@ -12,8 +12,7 @@ or bf16; experts as `batched_mm` would copy weights for each token, and are left
 works, and the fastest of each precision takes part in the rounds. Programs run in
 turn, the order changing from round to round. Ratios are of medians of steps within a round, by the clock and by the
 CPU seconds of both threads, which other work on the machine disturbs less. Prints a table and writes
-<machine>-tune.json and .md into bench/results. Ends with 1 where the peak of a program of ours is not within 2 % of
-what it announces."""
+<machine>-tune.json and .md into bench/results. Ends with 1 where the peak of a program of ours is more than 2 % off the announced one."""
 import argparse
 import array
 import json
