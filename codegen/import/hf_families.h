@@ -46,6 +46,7 @@ struct hec_hf_family {
     bool scaled;    // Rope's scaling must be there.
     bool partial;   // Rope may rotate a part of each head.
     bool no_aux;    // The loss that output_router_logits asks for is not one that the language has.
+    bool dense;     // There are no experts: each layer has an MLP of intermediate_size.
     bool dense_one; // The first layer is dense, and first_k_dense_replace says so or nothing.
     bool sinks, clamped;
     bool interleaved;        // Rope turns neighbouring elements.

@@ -336,12 +336,23 @@ static const char *read_dtype(struct hec_hf_config *config, const char *usual) {
     return hec_hf_text(config, hec_hf_has(config, "dtype") ? "dtype" : "torch_dtype", usual);
 }
 
+static void read_mixture(struct hec_hf_config *config, const struct hec_hf_family *family,
+                         struct hec_hf_model *model) {
+    read_router(config, family, model);
+    model->expert_width = hec_hf_count(config, family->expert_width, 0);
+    if (family->clamped) read_clamps(config, model);
+    read_shared(config, family, model);
+    read_dense_layers(config, family, model);
+    read_predictor(config, model);
+}
+
 // Refuses models that Hecate lacks: layers that differ in more than experts and windows, biases of all GEMMs.
-static void refuse_others(struct hec_hf_config *config) {
+static void refuse_others(struct hec_hf_config *config, bool dense) {
     if (json_object_size(json_object_get(config->root, "per_layer_config")) > 0)
         hec_hf_refuse(config, "per_layer_config", "must be empty: layers have one config");
     if (hec_hf_flag(config, "mlp_bias", false))
-        hec_hf_refuse(config, "mlp_bias", "must be false: experts have no biases");
+        hec_hf_refuse(config, "mlp_bias", "must be false: %s have no biases",
+                      dense ? "MLPs" : "experts");
 }
 
 static const char *owner_of(const char *key) {
@@ -365,7 +376,7 @@ bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model)
     model->positions = hec_hf_count(config, "max_position_embeddings", POSITIONS_MOST);
     if (model->positions > POSITIONS_MOST) model->positions = POSITIONS_MOST;
     if (!config->sound) return false; // The rest is made of these.
-    refuse_others(config);
+    refuse_others(config, family->dense);
     read_attention(config, family, model);
     read_factors(config, model);
     model->order = family->order;
@@ -375,12 +386,10 @@ bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model)
     if (!*dtype && hec_hf_has(config, "quantization_config")) dtype = "bfloat16";
     model->bf16 = strcmp(read_dtype(config, dtype), "bfloat16") == 0;
     read_act(config, model);
-    read_router(config, family, model);
-    model->expert_width = hec_hf_count(config, family->expert_width, 0);
-    if (family->clamped) read_clamps(config, model);
-    read_shared(config, family, model);
-    read_dense_layers(config, family, model);
-    read_predictor(config, model);
+    if (family->dense)
+        model->mlp_width = hec_hf_count(config, "intermediate_size", 0);
+    else
+        read_mixture(config, family, model);
     if (config->sound) hec_hf_warn_foreign(config, model->family, owner_of);
     return config->sound;
 }

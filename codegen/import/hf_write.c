@@ -38,10 +38,14 @@ static void write_dims(const struct hec_hf_model *m, struct hec_writer *out) {
     if (!m->latent.rank && m->rotated < m->head_width)
         hec_line(out, "dim R = %" PRId64 ", N = A - R  # of a head: rotated, not rotated",
                  m->rotated);
-    hec_line(out,
-             "dim E = %" PRId64 ", F = %" PRId64 ", T = %" PRId64
-             "  # experts, expert width, positions",
-             m->experts, m->expert_width, m->positions);
+    if (m->mlp_width)
+        hec_line(out, "dim F = %" PRId64 ", T = %" PRId64 "  # width of MLPs, positions",
+                 m->mlp_width, m->positions);
+    else
+        hec_line(out,
+                 "dim E = %" PRId64 ", F = %" PRId64 ", T = %" PRId64
+                 "  # experts, expert width, positions",
+                 m->experts, m->expert_width, m->positions);
     if (m->shared_width)
         hec_line(out, "dim S = %" PRId64 "  # width of the shared expert", m->shared_width);
     if (m->dense_width)
@@ -182,7 +186,7 @@ static void write_clamped(struct hec_writer *out) {
     hec_line(out, "return ((up + 1) * gate * sigmoid(alpha * gate)) @ w2 + b2");
 }
 
-static void write_experts(const struct hec_hf_model *m, struct hec_writer *out) {
+static void write_glu(const struct hec_hf_model *m, struct hec_writer *out) {
     hec_open(out, "block glu(x[T, D]) -> [T, D] {");
     hec_line(out, "param w1[D, F], w3[D, F], w2[F, D]");
     if (m->limit > 0)
@@ -191,6 +195,9 @@ static void write_experts(const struct hec_hf_model *m, struct hec_writer *out) 
         hec_line(out, "return (%s(x @ w1) * (x @ w3)) @ w2", m->act);
     hec_close(out, "}");
     hec_blank(out);
+}
+
+static void write_mixture(const struct hec_hf_model *m, struct hec_writer *out) {
     hec_open(out, "moe sparse(x[T, D]) -> [T, D] {");
     hec_line(out, "experts = E * glu");
     if (m->shared_width) {
@@ -302,7 +309,7 @@ static void write_layers(const struct hec_hf_model *m, struct hec_writer *out) {
         hec_close(out, "} else {");
         out->indent++;
     }
-    write_sum(m, "sparse", "", out);
+    write_sum(m, m->mlp_width ? "glu" : "sparse", "", out);
     if (dense) hec_close(out, "}");
     hec_close(out, "}");
 }
@@ -343,7 +350,8 @@ static void write_head(const struct hec_hf_model *m, struct hec_writer *out) {
 void hec_hf_write_model(const struct hec_hf_model *m, struct hec_writer *out) {
     write_dims(m, out);
     write_attention(m, out);
-    write_experts(m, out);
+    write_glu(m, out);
+    if (!m->mlp_width) write_mixture(m, out);
     if (m->predictor) write_predictor(out);
     hec_open(out, "model %s(ids[T]) -> [T, V] {", m->family);
     hec_line(out, m->tied ? "param embed[V, D]" : "param embed[V, D], head[D, V]");

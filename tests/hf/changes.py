@@ -10,7 +10,8 @@ from harness import load
 
 BASES = ("mixtral", "olmoe", "qwen2_moe", "qwen3_moe", "dots1", "deepseek_v2", "deepseek_v2_lite", "deepseek_v3", "glm4_moe",
          "glm4_moe_air", "glm4_moe_lite", "solar_open", "minimax_m2", "gpt_oss", "llama4_text", "llama4_text_wide", "hy_v3",
-         "ernie4_5_moe", "granitemoe", "granitemoeshared", "hunyuan_v1_moe", "flex_olmo", "exaone_moe", "afmoe", "sarvam_moe", "sarvam_mla")
+         "ernie4_5_moe", "granitemoe", "granitemoeshared", "hunyuan_v1_moe", "flex_olmo", "exaone_moe", "afmoe", "sarvam_moe", "sarvam_mla",
+         "llama", "mistral", "qwen3")
 WINDOWED, FULL, CHUNKED = "sliding_attention", "full_attention", "chunked_attention"
 YARN = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 4}
 LLAMA3 = {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 32}
@@ -20,7 +21,7 @@ ROPES = [{}, {"rope_theta": 777.0}, {"rope_type": "linear", "factor": 3.0}, {"ty
 FLAG = [True, False]
 # Other values of a key. Some of them are refused by transformers, some by hecatec.
 OTHERS = {
-    "model_type": ["llama"], "vocab_size": [48, 0], "hidden_size": [24, 32.0], "num_hidden_layers": [1, 2, 4], "num_attention_heads": [2, 8, 3],
+    "model_type": ["bloom"], "vocab_size": [48, 0], "hidden_size": [24, 32.0], "num_hidden_layers": [1, 2, 4], "num_attention_heads": [2, 8, 3],
     "num_key_value_heads": [1, 2, 4, 3], "head_dim": [6, 8, 5], "intermediate_size": [8, 20], "moe_intermediate_size": [8, 16],
     "intermediate_size_mlp": [8], "shared_expert_intermediate_size": [8], "max_position_embeddings": [6, 64], "rms_norm_eps": [1e-2, 1e-9, 0],
     "hidden_act": ["gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "swish", "quick_gelu", "tanh"], "tie_word_embeddings": FLAG,

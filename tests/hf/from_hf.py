@@ -157,6 +157,20 @@ FULL = {
         "vocab_size": 200064, "hidden_size": 3072, "intermediate_size": 1536, "num_hidden_layers": 62, "num_attention_heads": 48,
         "num_key_value_heads": 8, "head_dim": 128, "rotary_dim": 64, "num_local_experts": 256, "num_experts_per_tok": 8,
         "rms_norm_eps": 1e-6, "rope_theta": 5000000, "max_position_embeddings": 196608}),
+    "Llama-3.1-8B": ("llama", 8030261248, {
+        "vocab_size": 128256, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
+        "num_key_value_heads": 8, "rms_norm_eps": 1e-5, "rope_theta": 500000.0, "max_position_embeddings": 131072,
+        "attention_bias": False, "mlp_bias": False, "pretraining_tp": 1, "rope_scaling": {
+            "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 8192}}),
+    "Mistral-7B-v0.1": ("mistral", 7241732096, {
+        "vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
+        "num_key_value_heads": 8, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "sliding_window": 4096,
+        "max_position_embeddings": 32768}),
+    "Qwen3-8B": ("qwen3", 8190735360, {
+        "vocab_size": 151936, "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 36, "num_attention_heads": 32,
+        "num_key_value_heads": 8, "head_dim": 128, "rms_norm_eps": 1e-6, "rope_theta": 1000000, "max_window_layers": 36,
+        "sliding_window": None, "use_sliding_window": False, "max_position_embeddings": 40960}),
     "gpt-oss-20b": ("gpt_oss", 20914757184, {
         **GPT_OSS, "num_hidden_layers": 24, "num_local_experts": 32,
         "layer_types": ["sliding_attention", "full_attention"] * 12}),
@@ -178,7 +192,7 @@ RELEASED = {"DeepSeek-V3": 684489845504, "GLM-4.5": 358337791296, "GLM-4.5-Air":
 
 # A change of a key in a family's tiny model (None: it is removed), and the message. The line is that of the key.
 REFUSED = [
-    ("mixtral", "model_type", "llama", f"`model_type` is not yet known; {KNOWN} are"),
+    ("mixtral", "model_type", "bloom", f"`model_type` is not yet known; {KNOWN} are"),
     ("mixtral", "model_type", "qwen3moe", f"`model_type` is not yet known; {KNOWN} are; qwen3_moe is the nearest"),
     ("glm4_moe_lite", "mlp_layer_types", ["sparse", "dense", "sparse"], "`mlp_layer_types` must have dense or sparse for each layer, the dense ones first"),
     ("minimax_m2", "output_router_logits", True, "`output_router_logits` must be false: its loss is of other scores than the router's"),
@@ -191,6 +205,7 @@ REFUSED = [
     ("qwen3_moe", "num_experts_per_tok", 8, "`num_experts_per_tok` is more than there are experts"),
     ("mixtral", "num_experts", 3, "`num_experts` must be num_local_experts"),
     ("deepseek_v2", "mlp_bias", True, "`mlp_bias` must be false: experts have no biases"),
+    ("llama", "mlp_bias", True, "`mlp_bias` must be false: MLPs have no biases"),
     ("deepseek_v3", "head_dim", 16, "`head_dim` must be qk_rope_head_dim: rope rotates that many"),
     ("mixtral", "per_layer_config", {"0": {}}, "`per_layer_config` must be empty: layers have one config"),
     ("mixtral", "attention_dropout", 0.1, "`attention_dropout` must be 0: attention has no dropout"),

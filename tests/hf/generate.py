@@ -133,6 +133,14 @@ FAMILIES = {
     "sarvam_mla": (transformers.SarvamMLAConfig, dict(
         intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=4, q_lora_rank=None, kv_lora_rank=10, qk_nope_head_dim=6,
         qk_rope_head_dim=4, v_head_dim=5, n_routed_experts=6, num_experts_per_tok=2)),
+    "llama": (transformers.LlamaConfig, dict(
+        intermediate_size=20, num_key_value_heads=2, head_dim=6, attention_bias=True,
+        rope_parameters={"rope_theta": 5e5, "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+                         "high_freq_factor": 4.0, "original_max_position_embeddings": 400})),
+    "mistral": (transformers.MistralConfig, dict(intermediate_size=20, num_key_value_heads=2, head_dim=8, sliding_window=3)),
+    "qwen3": (transformers.Qwen3Config, dict(
+        intermediate_size=20, num_key_value_heads=2, head_dim=8, tie_word_embeddings=True, use_sliding_window=True,
+        sliding_window=3, max_window_layers=1)),
     "gpt_oss_mxfp4": (transformers.GptOssConfig, dict(
         hidden_size=96, intermediate_size=32, num_hidden_layers=2, num_key_value_heads=2, num_local_experts=4,
         num_experts_per_tok=2, head_dim=8, sliding_window=3, swiglu_limit=1.5)),
@@ -206,6 +214,8 @@ def create(name, salt):
 
 def nearest(model, predictor, ids):
     """How far the router's least certain choice was from another one."""
+    if not hasattr(model.config, "num_experts_per_tok"):
+        return 1.0
     logits = model(input_ids=ids, output_router_logits=True).router_logits
     k = model.config.num_experts_per_tok
     k = k[0] if isinstance(k, list) else k
@@ -239,7 +249,7 @@ def losses(model, predictor, tokens):
             further = predictor.losses(torch.tensor([tokens[:T + 1]])).mean()
             out.append(float(further))
             loss = loss + WEIGHT * further  # Equation 25.
-        if model.config.output_router_logits:
+        if getattr(model.config, "output_router_logits", False):
             from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
             auxiliary = load_balancing_loss_func(result.router_logits, model.config.num_local_experts,
                                                  model.config.num_experts_per_tok)
