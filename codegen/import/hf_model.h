@@ -69,7 +69,7 @@ struct hec_hf_model {
     // For experts whose GEMMs are clamped, and have biases as the router has: the largest value, and a factor in the
     // sigmoid.
     double limit, alpha; // 0: not so.
-    int64_t mlp_width;   // Of models without experts; 0: there are experts.
+    int64_t mlp_width;   // Without experts; 0: there are some.
     int64_t experts, topk, expert_width;
     int64_t shared_width; // 0: no shared expert.
     bool shared_gate;
