@@ -44,5 +44,6 @@ may_include tools/restart tools/restart/
 may_include runtime/tokenizer runtime/tokenizer/ runtime/base/ files/
 may_include tools/prepare tools/prepare/ runtime/tokenizer/tokenizer.h runtime/data/file.h runtime/data/weights.h runtime/route/ids_file.h runtime/base/ files/
 may_include tools/replay tools/replay/ runtime/plan/ files/
+may_include tools/upcycle tools/upcycle/ runtime/base/ runtime/params/ runtime/store/ files/
 may_include runtime      runtime/ kernels/ files/ lang/settings.def
 exit $failed

@@ -17,6 +17,8 @@
 #include "runtime/store/checkpoint_part.h"
 #include "runtime/store/hf_like.h"
 #include "runtime/store/hf_names.h"
+#include "runtime/store/hf_shards.h"
+#include "runtime/store/new_folder.h"
 #include "runtime/store/peft.h"
 #include "runtime/train/ranks.h"
 
@@ -45,7 +47,7 @@ struct exporting {
     const struct hrt_program *program;
     struct hrt_gather gather;
     struct hrt_hf_like like;
-    char folder[PATH_MAX];            // While it is made.
+    struct hrt_new_folder folder;
     struct hrt_hf_adapter_rule *made; // [params]
     struct piece *piece;              // By name.
     struct entry *entry;              // The same.
@@ -352,50 +354,37 @@ static bool fill_shard(struct hrt_sink *sink, void *context) {
 static void name_shard(const struct exporting *exporting, int shard, char name[HRT_PART_NAME]) {
     if (exporting->export->adapters)
         snprintf(name, HRT_PART_NAME, HRT_PEFT_WEIGHTS);
-    else if (exporting->shards == 1)
-        snprintf(name, HRT_PART_NAME, "model.safetensors");
     else
-        snprintf(name, HRT_PART_NAME, "model-%05d-of-%05d.safetensors", shard + 1,
-                 exporting->shards);
+        hrt_store_hf_shard_name(shard, exporting->shards, name);
 }
 
-static bool fill_index(struct hrt_sink *sink, void *context) {
-    const struct exporting *exporting = context;
-    json_t *map = json_object();
-    json_int_t total = 0;
+static bool write_index(const struct exporting *exporting) {
+    struct hrt_hf_index index = hrt_store_hf_index_make();
     for (size_t i = 0; i < exporting->entries; i++) {
+        const struct entry *entry = &exporting->entry[i];
         char name[HRT_PART_NAME];
-        name_shard(exporting, exporting->entry[i].shard, name);
-        json_object_set_new(map, exporting->entry[i].piece->name, json_string(name));
-        total += exporting->entry[i].bytes;
+        name_shard(exporting, entry->shard, name);
+        hrt_store_hf_index_add(&index, entry->piece->name, name, entry->bytes);
     }
-    json_t *index = json_pack("{s:{s:I} s:o}", "metadata", "total_size", total, "weight_map", map);
-    char *text = index ? json_dumps(index, JSON_INDENT(2)) : NULL;
-    json_decref(index);
-    if (!text) errno = ENOMEM;
-    const bool written = text && hrt_params_sink_put(sink, text, strlen(text));
-    free(text);
-    return written;
+    return hrt_store_hf_index_write(&index, exporting->folder.path, exporting->error);
 }
 
 // Runs on rank 0.
 static bool write_files(struct exporting *exporting) {
-    struct hrt_part part = {.name = "model.safetensors.index.json"};
-    if (exporting->shards > 1 &&
-        !hrt_store_part_write(exporting->folder, &part, fill_index, exporting, exporting->error))
-        return false;
+    struct hrt_part part;
+    if (exporting->shards > 1 && !write_index(exporting)) return false;
     const struct hrt_hf_family *family = hrt_store_hf_family_of(exporting->program);
     const bool described =
         exporting->export->adapters
-            ? hrt_store_peft_write_config(exporting->folder, exporting->program, family,
+            ? hrt_store_peft_write_config(exporting->folder.path, exporting->program, family,
                                           exporting->export->like, exporting->error)
             : hrt_store_hf_like_copy(&exporting->like,
                                      hrt_store_hf_predicts(family, exporting->program),
-                                     exporting->folder, exporting->error);
+                                     exporting->folder.path, exporting->error);
     if (!described) return false;
     for (; exporting->shard < exporting->shards; exporting->shard++) {
         name_shard(exporting, exporting->shard, part.name);
-        if (!hrt_store_part_write(exporting->folder, &part, fill_shard, exporting,
+        if (!hrt_store_part_write(exporting->folder.path, &part, fill_shard, exporting,
                                   exporting->error))
             return false;
     }
@@ -404,48 +393,14 @@ static bool write_files(struct exporting *exporting) {
 
 // ---- the folder
 
-static bool fail_at(const struct exporting *exporting, const char *what) {
-    return hrt_fail(exporting->error, "cannot %s '%s': %s", what, exporting->export->to,
-                    strerror(errno));
-}
-
 // Runs on rank 0: finds all possible errors before tensors come.
 static bool begin(struct exporting *exporting) {
     const struct hrt_hf_export *export = exporting->export;
-    size_t length = strlen(export->to);
-    struct stat about;
-    while (length > 1 && export->to[length - 1] == '/') length--;
-    if (lstat(export->to, &about) == 0)
-        return hrt_fail(exporting->error, "'%s' is there already", export->to);
-    if (snprintf(exporting->folder, PATH_MAX, "%.*s.hecate-partial", (int)length, export->to) >=
-        PATH_MAX)
-        return hrt_fail(exporting->error, "'%.200s...' is too long for a folder", export->to);
-    if (!export->adapters &&
-        !hrt_store_hf_like_open(&exporting->like, export->like, exporting->error))
+    if (!hrt_store_new_folder_name(&exporting->folder, export->to, exporting->error) ||
+        (!export->adapters &&
+         !hrt_store_hf_like_open(&exporting->like, export->like, exporting->error)))
         return false;
-    if (!share_out(exporting)) return false;
-    if (!hf_remove_folder(exporting->folder) || mkdir(exporting->folder, 0777) != 0)
-        return fail_at(exporting, "make");
-    return true;
-}
-
-static bool sync_parent(const char *path) {
-    char parent[PATH_MAX];
-    snprintf(parent, sizeof parent, "%s", path);
-    char *slash = strrchr(parent, '/');
-    if (!slash) return hf_sync_folder(".");
-    slash[slash == parent] = '\0';
-    return hf_sync_folder(parent);
-}
-
-static bool publish(struct exporting *exporting) {
-    char to[PATH_MAX];
-    snprintf(to, sizeof to, "%.*s", (int)(strlen(exporting->folder) - strlen(".hecate-partial")),
-             exporting->folder);
-    if (!hf_sync_folder(exporting->folder) || rename(exporting->folder, to) != 0 ||
-        !sync_parent(to))
-        return fail_at(exporting, "write");
-    return true;
+    return share_out(exporting) && hrt_store_new_folder_begin(&exporting->folder);
 }
 
 static bool write_all(struct exporting *exporting) {
@@ -456,9 +411,7 @@ static bool write_all(struct exporting *exporting) {
         begin_next(exporting);
         while (next_slice(exporting)) continue;
     }
-    written = written && (sends || publish(exporting));
-    if (!written && !sends) hf_remove_folder(exporting->folder);
-    return written;
+    return sends ? written : hrt_store_new_folder_end(&exporting->folder, written);
 }
 
 bool hrt_store_hf_write(const struct hrt_hf_export *export, const struct hrt_buffer *params,
@@ -475,7 +428,7 @@ bool hrt_store_hf_write(const struct hrt_hf_export *export, const struct hrt_buf
                                  list(&exporting) && (comm->rank > 0 || begin(&exporting)));
     const bool all = hrt_train_ranks_agree(comm, begun, error);
     const bool written = all && (alone || write_all(&exporting));
-    if (begun && !all && comm->rank == 0) hf_remove_folder(exporting.folder);
+    if (begun && !all && comm->rank == 0) hrt_store_new_folder_end(&exporting.folder, false);
     hrt_params_gather_close(&exporting.gather);
     hrt_store_hf_like_close(&exporting.like);
     free(exporting.piece);

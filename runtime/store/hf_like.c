@@ -90,6 +90,11 @@ static bool fill_config(struct hrt_sink *sink, void *context) {
     return written;
 }
 
+bool hrt_store_hf_write_config(json_t *config, const char *to, struct hrt_error *error) {
+    struct hrt_part part = {.name = "config.json"};
+    return hrt_store_part_write(to, &part, fill_config, config, error);
+}
+
 static bool copy(const struct hrt_hf_like *like, const char *to, const char *name,
                  struct hrt_error *error) {
     char path[PATH_MAX];
@@ -128,7 +133,6 @@ static bool copy_config(const struct hrt_hf_like *like, bool predicts, const cha
                         struct hrt_error *error) {
     static const char quantized[] = "quantization_config",
                       predictors[] = "num_nextn_predict_layers";
-    struct hrt_part part = {.name = "config.json"};
     const bool same = json_number_value(json_object_get(like->config, predictors)) == predicts;
     if (same && !json_object_get(like->config, quantized) &&
         !json_object_get(like->config, "text_config"))
@@ -137,14 +141,13 @@ static bool copy_config(const struct hrt_hf_like *like, bool predicts, const cha
     if (!config) return hrt_fail(error, "out of memory");
     json_object_del(config, quantized);
     if (!same) json_object_set_new(config, predictors, json_integer(predicts));
-    const bool written = hrt_store_part_write(to, &part, fill_config, config, error);
+    const bool written = hrt_store_hf_write_config(config, to, error);
     json_decref(config);
     return written;
 }
 
-bool hrt_store_hf_like_copy(const struct hrt_hf_like *like, bool predicts, const char *to,
-                            struct hrt_error *error) {
-    if (!copy_config(like, predicts, to, error)) return false;
+bool hrt_store_hf_like_copy_others(const struct hrt_hf_like *like, const char *to,
+                                   struct hrt_error *error) {
     DIR *folder = opendir(like->path);
     if (!folder) return hrt_fail(error, "cannot read '%s': %s", like->path, strerror(errno));
     bool copied = true;
@@ -152,4 +155,9 @@ bool hrt_store_hf_like_copy(const struct hrt_hf_like *like, bool predicts, const
         copied = !is_taken_over(entry->d_name) || copy(like, to, entry->d_name, error);
     closedir(folder);
     return copied;
+}
+
+bool hrt_store_hf_like_copy(const struct hrt_hf_like *like, bool predicts, const char *to,
+                            struct hrt_error *error) {
+    return copy_config(like, predicts, to, error) && hrt_store_hf_like_copy_others(like, to, error);
 }

@@ -31,4 +31,11 @@ bool hrt_store_hf_like_type(const struct hrt_hf_like *like, const struct hrt_pro
 bool hrt_store_hf_like_copy(const struct hrt_hf_like *like, bool predicts, const char *to,
                             struct hrt_error *error);
 
+// The files that are taken over, without config.json.
+bool hrt_store_hf_like_copy_others(const struct hrt_hf_like *like, const char *to,
+                                   struct hrt_error *error);
+
+// Writes an object as config.json of the folder `to`, durable.
+bool hrt_store_hf_write_config(struct json_t *config, const char *to, struct hrt_error *error);
+
 #endif
