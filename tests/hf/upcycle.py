@@ -13,6 +13,7 @@ from harness import POSITIONS, compile_folder, load, logits, run, tensors  # noq
 import weights  # noqa: E402
 
 UPCYCLE = sys.argv[1]
+PARTS = {"w1": "gate", "w3": "up", "w2": "down"}
 # Without features that the other family lacks, and without keys whose defaults differ.
 CHANGES = {"llama": {"attention_bias": False, "rms_norm_eps": None},
            "mistral": {"rms_norm_eps": None, "rope_parameters": None},
@@ -92,20 +93,42 @@ def check_config(work):
     assert config["num_local_experts"] == 4 and "num_experts" not in config, config
 
 
+def experts(folder, made):
+    """(layer and expert, part, columns, dense numbers, numbers) of each matrix of the experts of a mixtral in fp32."""
+    own = weights.read_folder(folder)
+    for name, (dtype, shape, data) in weights.read_folder(made).items():
+        if ".experts." in name:
+            expert, part = name.rsplit(".", 2)[:2]
+            base = own[re.sub(r"block_sparse_moe.*", f"mlp.{PARTS[part]}_proj.weight", name)][2]
+            assert dtype == "F32"
+            yield expert, part, shape[1], *(memoryview(x).cast("f") for x in (base, data))
+
+
 def check_noise(work):
     case, folder = dense(work, "llama", "F32")
     made = work / "noisy"
     upcycle(folder, made, "--experts=4", "--topk=2", "--noise=0.5")
-    own = weights.read_folder(folder)
-    for name, (dtype, _, data) in weights.read_folder(made).items():
-        if ".experts." not in name:
-            continue
-        part = {"w1": "gate", "w3": "up", "w2": "down"}[name.split(".")[-2]]
-        base = own[re.sub(r"block_sparse_moe.*", f"mlp.{part}_proj.weight", name)][2]
-        assert dtype == "F32"
-        dense_values, values = (memoryview(x).cast("f") for x in (base, data))
+    for expert, part, _, dense_values, values in experts(folder, made):
         share = deviation([a - b for a, b in zip(values, dense_values, strict=True)]) / deviation(dense_values)
-        assert 0.4 < share < 0.6, (name, share)  # 320 numbers: five deviations are 0.1.
+        assert 0.4 < share < 0.6, (expert, part, share)  # 320 numbers: five deviations are 0.1.
+    worst, _ = compare(work, case, folder, made)
+    assert worst > 1e-3, worst
+
+
+def check_reinit(work):
+    """The same units are new in all three matrices of an expert, in each expert others; with the tensor's deviation."""
+    case, folder = dense(work, "llama", "F32")
+    made, units, new, old = work / "anew", {}, [], []
+    upcycle(folder, made, "--experts=4", "--topk=2", "--reinit=0.5")
+    for expert, part, columns, dense_values, values in experts(folder, made):
+        changed = [i for i, (a, b) in enumerate(zip(values, dense_values, strict=True)) if a != b]
+        own = sorted({i % columns if part == "w2" else i // columns for i in changed})
+        assert units.setdefault(expert, own) == own and len(changed) == 16 * len(own), (expert, part, own)
+        new += [values[i] for i in changed]
+        old += list(dense_values)
+    assert len({tuple(own) for own in units.values()}) == len(units) == 12, units
+    assert 90 <= sum(map(len, units.values())) <= 150, units  # 120 of 240, and four deviations are 31.
+    assert 0.9 < deviation(new) / deviation(old) < 1.1, deviation(new) / deviation(old)
     worst, _ = compare(work, case, folder, made)
     assert worst > 1e-3, worst
 
@@ -144,6 +167,7 @@ def check_refusals(work):
     expect("--split=2 must divide --experts=6 and --topk=3", "--experts=6", "--topk=3", "--split=2", code=2)
     expect("`intermediate_size` 20 cannot be split in 8 parts", "--experts=8", "--topk=8", "--split=8")
     expect("--noise=-1: a number from 0 to 100 is wanted", "--experts=4", "--topk=2", "--noise=-1", code=2)
+    expect("--reinit=2: a number from 0 to 1 is wanted", "--experts=4", "--topk=2", "--reinit=2", code=2)
     expect("a folder, --to, --experts and --topk are wanted", "--experts=4", code=2)
     expect("`model_type` is 'gemma'; llama, mistral and qwen3 get experts", model_type="gemma")
     expect("`attention_bias` cannot be carried over: mixtral has nothing like it", attention_bias=True)
@@ -169,6 +193,7 @@ def main():
             check_family(work, family, dtype)
         check_config(work)
         check_noise(work)
+        check_reinit(work)
         check_split(work)
 
 

@@ -20,7 +20,7 @@ static const char help[] =
     "llama and\n"
     "mistral, qwen3_moe of qwen3. Experts are copies of the MLP and routers are drawn, so both "
     "models have\n"
-    "the same logits, unless there is noise.\n"
+    "the same logits, but for --noise and --reinit.\n"
     "      --to=FOLDER       made; nothing has that name yet\n"
     "      --experts=E       of each layer\n"
     "      --topk=K          of them for a token\n"
@@ -28,24 +28,21 @@ static const char help[] =
     "divides\n"
     "                        them, E and K\n"
     "      --noise=0         added to experts, normal, in standard deviations of their tensor\n"
-    "      --seed=1          of routers and noise\n"
+    "      --reinit=0        share of the hidden units of each expert that are drawn anew\n"
+    "      --seed=1          of routers, noise and units\n"
     "      --shard-bytes=5e9 of tensors in a file, at most\n"
     "  -h, --help            this text\n"
     "\n"
     "exit codes: 0 done, 1 a file cannot be read or written, or is wrong, 2 command line\n";
 
-enum flag { TO = 256, EXPERTS, TOPK, SPLIT, NOISE, SEED, SHARD };
+enum flag { TO = 256, EXPERTS, TOPK, SPLIT, NOISE, REINIT, SEED, SHARD };
 
 static const struct option flags[] = {
-    {"to", required_argument, NULL, TO},
-    {"experts", required_argument, NULL, EXPERTS},
-    {"topk", required_argument, NULL, TOPK},
-    {"split", required_argument, NULL, SPLIT},
-    {"noise", required_argument, NULL, NOISE},
-    {"seed", required_argument, NULL, SEED},
-    {"shard-bytes", required_argument, NULL, SHARD},
-    {"help", no_argument, NULL, 'h'},
-    {0},
+    {"to", required_argument, NULL, TO},       {"experts", required_argument, NULL, EXPERTS},
+    {"topk", required_argument, NULL, TOPK},   {"split", required_argument, NULL, SPLIT},
+    {"noise", required_argument, NULL, NOISE}, {"reinit", required_argument, NULL, REINIT},
+    {"seed", required_argument, NULL, SEED},   {"shard-bytes", required_argument, NULL, SHARD},
+    {"help", no_argument, NULL, 'h'},          {0},
 };
 
 static bool read_number(const char *name, int64_t least, int64_t most, int64_t *number,
@@ -59,11 +56,11 @@ static bool read_number(const char *name, int64_t least, int64_t most, int64_t *
                           optarg, least, most);
 }
 
-static bool read_noise(double *noise, struct hrt_error *error) {
+static bool read_share(const char *name, int most, double *share, struct hrt_error *error) {
     char *end = NULL;
-    *noise = strtod(optarg, &end);
-    if (end != optarg && !*end && *noise >= 0 && *noise <= 100) return true;
-    return hrt_fail_usage(error, "--noise=%s: a number from 0 to 100 is wanted", optarg);
+    *share = strtod(optarg, &end);
+    if (end != optarg && !*end && *share >= 0 && *share <= most) return true;
+    return hrt_fail_usage(error, "--%s=%s: a number from 0 to %d is wanted", name, optarg, most);
 }
 
 static bool read_flag(int flag, struct options *o, struct hrt_error *error) {
@@ -78,7 +75,9 @@ static bool read_flag(int flag, struct options *o, struct hrt_error *error) {
     case SPLIT:
         return read_number("split", 1, 4096, &o->split, error);
     case NOISE:
-        return read_noise(&o->noise, error);
+        return read_share("noise", 100, &o->noise, error);
+    case REINIT:
+        return read_share("reinit", 1, &o->reinit, error);
     case SEED:
         return read_number("seed", 0, INT64_MAX, &o->seed, error);
     case SHARD:

@@ -12,7 +12,7 @@ struct options {
     const char *from, *to;                     // Folders.
     int64_t experts, topk, split, shard_bytes; // --experts, --topk, --split, --shard-bytes
     int64_t seed;                              // --seed
-    double noise;                              // --noise
+    double noise, reinit;                      // --noise, --reinit
 };
 
 // A family without experts, and the one that it becomes.

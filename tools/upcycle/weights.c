@@ -19,7 +19,7 @@ struct entry {  // A tensor of the new folder.
     enum kind kind;
     struct hrt_safetensors *file;    // Where the dense one lies;
     const struct hrt_stored *source; // of a router the MLP's gate_proj, whose type it has.
-    int64_t part;                    // Which part of the hidden units, for GATE, UP and DOWN.
+    int64_t layer, expert;           // For GATE, UP and DOWN.
     int64_t shape[RANK], bytes;
     int rank, shard;
 };
@@ -32,8 +32,9 @@ struct upcycling {
     struct entry *entry;
     size_t entries, room;
     int shards, shard;                 // How many; the one that is written.
-    const struct hrt_stored *measured; // The tensor that `deviation` is of.
-    double deviation;
+    const struct hrt_stored *measured; // The tensor that these are of:
+    double mean, deviation;
+    bool *anew; // [units / split] Which hidden units of an expert are drawn anew.
     struct hrt_error *error;
 };
 
@@ -68,7 +69,7 @@ static bool find(struct upcycling *up, int64_t layer, enum kind kind, struct ent
     char name[NAME];
     snprintf(name, sizeof name, "model.layers.%lld.mlp.%s_proj.weight", (long long)layer,
              names[kind]);
-    *entry = (struct entry){.kind = kind, .rank = 2};
+    *entry = (struct entry){.kind = kind, .layer = layer, .rank = 2};
     entry->source = hrt_store_hf_find(up->folder, name, &entry->file);
     if (!entry->source)
         return hrt_fail(up->error, "'%s' has no tensor '%s'", up->folder->path, name);
@@ -105,7 +106,7 @@ static bool add_experts(struct upcycling *up, int64_t layer, const struct entry 
     entry.bytes = entry.shape[0] * entry.shape[1] * element_bytes(&entry);
     const int begin = snprintf(name, sizeof name, "model.layers.%lld.", (long long)layer);
     for (int64_t e = 0; e < up->options->experts; e++) {
-        entry.part = e % up->options->split;
+        entry.expert = e;
         snprintf(name + begin, sizeof name - (size_t)begin, family->expert, (long long)e,
                  family->part[entry.kind]);
         if (!add(up, &entry, name)) return hrt_fail(up->error, "out of memory");
@@ -209,7 +210,7 @@ static bool put_router(const struct upcycling *up, struct hrt_sink *sink,
     return true;
 }
 
-// The standard deviation of a tensor.
+// Mean and standard deviation of a tensor.
 static bool measure(struct upcycling *up, const struct entry *entry) {
     const int64_t bytes = element_bytes(entry), all = up->model->size * up->model->units;
     double block[BLOCK], sum = 0, squares = 0;
@@ -225,10 +226,31 @@ static bool measure(struct upcycling *up, const struct entry *entry) {
             squares += value * value;
         }
     }
-    const double mean = sum / (double)all, variance = squares / (double)all - mean * mean;
+    up->mean = sum / (double)all;
+    const double variance = squares / (double)all - up->mean * up->mean;
     up->deviation = variance > 0 ? sqrt(variance) : 0;
     up->measured = entry->source;
     return true;
+}
+
+// The same units in all three matrices of an expert.
+static void draw_units(const struct upcycling *up, const struct entry *entry) {
+    char object[64];
+    snprintf(object, sizeof object, "%lld.%lld", (long long)entry->layer, (long long)entry->expert);
+    const struct hrt_stream stream =
+        hrt_stream_make((uint64_t)up->options->seed, "upcycle units", object);
+    for (int64_t unit = 0; unit < up->model->units / up->options->split; unit++)
+        up->anew[unit] = hrt_draw_uniform(stream, (uint64_t)unit) < up->options->reinit;
+}
+
+// Element `i` of an expert's matrix, where the dense one has `value`.
+static double changed(const struct upcycling *up, const struct entry *entry,
+                      struct normals *normals, int64_t i, double value) {
+    const int64_t columns = entry->shape[1];
+    if (up->anew[entry->kind == DOWN ? i % columns : i / columns])
+        return up->mean + up->deviation * normal(normals, i);
+    if (up->options->noise == 0) return value;
+    return value + up->options->noise * up->deviation * normal(normals, i);
 }
 
 // `count` elements of the dense tensor from `first` on, which are elements `at` ... of the new one.
@@ -236,20 +258,20 @@ static bool put_run(const struct upcycling *up, struct hrt_sink *sink, const str
                     struct normals *normals, int64_t first, int64_t at, int64_t count) {
     const int64_t bytes = element_bytes(entry);
     const double scale = entry->kind == DOWN ? (double)up->options->split : 1;
-    const double noise = up->options->noise * up->deviation;
+    const bool changes = up->options->noise != 0 || up->options->reinit != 0;
     double block[BLOCK], values[BLOCK];
     for (int64_t done = 0; done < count; done += BLOCK) {
         const int64_t some = count - done < BLOCK ? count - done : BLOCK;
         if (!hrt_params_safetensors_bytes(entry->file, entry->source, (first + done) * bytes,
                                           (size_t)(some * bytes), block))
             return false;
-        if (scale == 1 && up->options->noise == 0) {
+        if (scale == 1 && !changes) {
             if (!hrt_params_sink_put(sink, block, (size_t)(some * bytes))) return false;
             continue;
         }
         for (int64_t i = 0; i < some; i++) {
             values[i] = entry->source->dtype->value(block, i);
-            if (noise != 0) values[i] += noise * normal(normals, at + done + i);
+            if (changes) values[i] = changed(up, entry, normals, at + done + i, values[i]);
             values[i] *= scale;
         }
         if (!put(sink, entry, values, some)) return false;
@@ -263,14 +285,16 @@ static bool put_expert(struct upcycling *up, struct hrt_sink *sink, const struct
     struct normals normals = {
         hrt_stream_make((uint64_t)up->options->seed, "upcycle noise", entry->name), -1, {0}};
     const int64_t all = entry->shape[0] * entry->shape[1];
-    if (up->options->noise != 0 && !measure(up, entry)) return false;
+    const int64_t part = entry->expert % up->options->split;
+    draw_units(up, entry);
+    if ((up->options->noise != 0 || up->options->reinit != 0) && !measure(up, entry)) return false;
     if (entry->kind != DOWN || up->options->split == 1)
-        return put_run(up, sink, entry, &normals, entry->part * all, 0, all);
+        return put_run(up, sink, entry, &normals, part * all, 0, all);
     const int64_t run = entry->shape[1];
     bool written = true;
     for (int64_t row = 0; written && row < entry->shape[0]; row++)
-        written = put_run(up, sink, entry, &normals, row * up->model->units + entry->part * run,
-                          row * run, run);
+        written =
+            put_run(up, sink, entry, &normals, row * up->model->units + part * run, row * run, run);
     return written;
 }
 
@@ -346,13 +370,16 @@ bool upcycle_weights(const struct model *model, const struct options *options,
                            .folder = folder,
                            .taken = json_object(),
                            .error = error};
-    bool written = add_layers(&up) && add_copies(&up);
+    up.anew = calloc((size_t)(model->units / options->split), sizeof *up.anew);
+    bool written =
+        (up.anew || hrt_fail(error, "out of memory")) && add_layers(&up) && add_copies(&up);
     if (written) {
         share_out(&up);
         written = write_files(&up, to);
     }
     for (size_t i = 0; i < up.entries; i++) free(up.entry[i].name);
     free(up.entry);
+    free(up.anew);
     json_decref(up.taken);
     return written;
 }
