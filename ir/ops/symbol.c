@@ -160,12 +160,15 @@ static bool check_group(MlirOperation op) {
 
 // Files name parameters by their paths, programs read no longer ones.
 static bool check_path(MlirOperation op, MlirStringRef path, const struct hec_tensor *t) {
-    char *text = hec_checked(calloc(path.length + 1, 1));
-    memcpy(text, path.data, path.length);
     const bool layered =
         hec_any_layers(op) > 0 && hec_any_has_index_first(op) && hec_any_has_index_stride(op);
-    const int64_t last =
-        layered ? hec_any_index_first(op) + (hec_any_layers(op) - 1) * hec_any_index_stride(op) : 0;
+    int64_t last = 0;
+    if (layered &&
+        (__builtin_mul_overflow(hec_any_layers(op) - 1, hec_any_index_stride(op), &last) ||
+         __builtin_add_overflow(last, hec_any_index_first(op), &last)))
+        return hec_ir_error(op, "the number of its last layer does not fit in 64 bits");
+    char *text = hec_checked(calloc(path.length + 1, 1));
+    memcpy(text, path.data, path.length);
     const int64_t length = hec_path_length(text, last, t->rank > 0 ? t->size[0] - 1 : 0);
     free(text);
     if (length <= HEC_PATH_MAX) return true;

@@ -12,6 +12,8 @@ module {
 
   // CHECK: symbol_errors.mlir:[[@LINE+1]]:3: error: 'moe.param': its path has 256 bytes, at most 255
   "moe.param"() {sym_name = "long", type = !w, layers = 5, path = "layers.{}.nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn", init = "zeros", decay = true, trainable = true, index_first = 0, index_stride = 1} : () -> ()
+  // CHECK: symbol_errors.mlir:[[@LINE+1]]:3: error: 'moe.param': the number of its last layer does not fit in 64 bits
+  "moe.param"() {sym_name = "far", type = !w, layers = 5, path = "layers.{}.f", init = "zeros", decay = true, trainable = true, index_first = 0, index_stride = 4611686018427387904} : () -> ()
   // CHECK: symbol_errors.mlir:[[@LINE+1]]:3: error: 'moe.set': topk is 4 of 3 experts
   "moe.set"() {sym_name = "s0", experts = 3, topk = 4, layers = 5} : () -> ()
   // CHECK: :[[@LINE+1]]:3: error: 'moe.slot': loss, ahead (at least 1) and coef belong to what holds the logits of a loss, or its losses
