@@ -68,12 +68,22 @@ bool hpl_episode_decides(const struct hpl_episode *e) {
            e->split == HPL_SPLIT_QUOTA || e->split == HPL_SPLIT_PLANNED;
 }
 
+// A chunk takes whole cache lines.
+static int64_t bytes_each(int64_t bytes, int64_t serves) {
+    return (bytes + 63) / 64 * 64 / serves;
+}
+
+// Rows that pay for a replica that serves so many iterations.
+static int32_t replica_rows(const struct hpl_sizes *s, int64_t serves) {
+    return hpl_paying_rows(bytes_each(s->param_bytes, serves), bytes_each(s->grad_bytes, serves),
+                           s->row_bytes);
+}
+
 // The terms for the first layer, or for another, of transfers that serve so many iterations.
 static struct hpl_problem terms_of(const struct hpl_episode *e, const struct hpl_movement *m,
                                    const struct hpl_sizes *s, int64_t serves, bool other) {
-    // A chunk takes whole cache lines.
-    const int64_t params = (s->param_bytes + 63) / 64 * 64 / serves;
-    const int64_t grads = (s->grad_bytes + 63) / 64 * 64 / serves;
+    const int64_t params = bytes_each(s->param_bytes, serves);
+    const int64_t grads = bytes_each(s->grad_bytes, serves);
     const int64_t worth = 100 - m->import_discount;
     const int64_t gather = other ? m->gather_hidden : m->gather_hidden_first;
     const int64_t reduce = other ? m->reduce_hidden : m->reduce_hidden_first;
@@ -85,9 +95,7 @@ static struct hpl_problem terms_of(const struct hpl_episode *e, const struct hpl
                    .window_bytes = m->window_bytes,
                    .slack = SLACK,
                    // Replicas that balance does not need before the gate are left to calibration.
-                   .replica_rows = hpl_episode_calibrates(e)
-                                       ? INT32_MAX
-                                       : hpl_paying_rows(params, grads, s->row_bytes),
+                   .replica_rows = hpl_episode_calibrates(e) ? INT32_MAX : replica_rows(s, serves),
                    .import_rows = 1,
                    .gather_hidden = (int32_t)hpl_min(gather, INT32_MAX),
                    .reduce_hidden = (int32_t)hpl_min(reduce, INT32_MAX),
@@ -110,14 +118,11 @@ bool hpl_episode_move(struct hpl_episode *e, const struct hpl_movement *movement
     e->known = movement->known;
     e->calibrates = movement->calibrate;
     e->window = (int32_t)movement->window;
+    const bool lasts = movement->lifetime == HPL_LIFETIME_STEP;
+    e->serves = lasts ? hpl_max(movement->iterations, 1) : 1;
+    e->replica_rows = replica_rows(sizes, e->serves);
     for (int other = 0; other < 2; other++) {
-        const bool lasts = movement->lifetime == HPL_LIFETIME_STEP;
-        const int64_t serves = lasts ? hpl_max(movement->iterations, 1) : 1;
-        e->serves = serves;
-        e->replica_rows =
-            hpl_paying_rows((sizes->param_bytes + 63) / 64 * 64 / serves,
-                            (sizes->grad_bytes + 63) / 64 * 64 / serves, sizes->row_bytes);
-        struct hpl_problem problem = terms_of(e, movement, sizes, serves, other);
+        struct hpl_problem problem = terms_of(e, movement, sizes, e->serves, other);
         e->plan[other] = (struct hpl_terms){problem.budget, problem.costs};
         problem = terms_of(e, movement, sizes, 1, other);
         hpl_calibration_terms(&problem);
