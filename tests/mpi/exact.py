@@ -217,7 +217,7 @@ class Bench:
             (self.folder / f"{name}.{end}").unlink(missing_ok=True)
         command = [self.build(case), "train", "--data", os.environ["TEXT"],
                    "--log", self.folder / f"{name}.log", "--save", self.folder / f"{name}.saved",
-                   "--set", "log.loads=1", "--set", f"train.tokens={tokens}", *more]
+                   "--set", "log.loads=1", "--set", "train.eval_steps=1", "--set", f"train.tokens={tokens}", *more]
         if ranks > 1:
             each = ranks // case["nodes"]
             topology = self.folder / "topology"

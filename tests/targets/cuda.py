@@ -29,6 +29,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "hf"))
 import weights  # noqa: E402
 
 
+# Losses and memory of an evaluation need one step's worth of tokens, not the ten of the default.
+EVALUATE = ("--set", "train.eval_steps=1")
+
+
 def words(name):
     return shlex.split(os.environ[name])
 
@@ -66,7 +70,7 @@ def train(program, text, saved, steps, *arguments, **environment):
     log = saved + ".jsonl"
     if os.path.exists(log):
         os.remove(log)
-    run(program, "train", "--data", text, "--steps", str(steps), "--save", saved, "--set",
+    run(program, "train", "--data", text, "--steps", str(steps), "--save", saved, *EVALUATE, "--set",
         f"log.jsonl={log}", *arguments, **environment)
     return read_log(log)
 

@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 
-from cuda import run, words
+from cuda import EVALUATE, run, words
 from cuda_ranks import QUIET, compile_for_devices, launch
 
 RANKS, STEPS = 2, 2
@@ -60,8 +60,8 @@ def explained(settings, model):
 
 def taken(program, text, folder, **environment):
     """The most that a rank had at a time, and the output; None where the job fails."""
-    done = subprocess.run(launch(RANKS, program, "train", "--data", text, "--steps", str(STEPS), "--save", f"{folder}/saved.st"), capture_output=True,
-                          text=True, timeout=300, check=False, env={**os.environ, **QUIET, "SIMT_CALLS": "1", **environment})
+    done = subprocess.run(launch(RANKS, program, "train", "--data", text, "--steps", str(STEPS), *EVALUATE, "--save", f"{folder}/saved.st"),
+                          capture_output=True, text=True, timeout=300, check=False, env={**os.environ, **QUIET, "SIMT_CALLS": "1", **environment})
     said = done.stdout + done.stderr
     most = [int(found) for found in re.findall(r"simt: .*; (\d+) bytes of the device", said)]
     return max(most) if done.returncode == 0 and len(most) == RANKS else None, said

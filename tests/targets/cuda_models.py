@@ -14,7 +14,7 @@ import subprocess
 import sys
 import zlib
 
-from cuda import compare, compile_for_device, run, weights, words
+from cuda import EVALUATE, compare, compile_for_device, run, weights, words
 
 ONE_RANK = ("--set=cluster.nodes=1", "--set=cluster.devices=1", "--set=train.precision=fp32")
 BYTES = ("--set=data.format=bytes", "-DV=256", "--set=train.schedule.warmup=1", "--set=train.optimizer.lr=2e-3")
@@ -51,7 +51,7 @@ def train(program, text, steps, tokens, *arguments):
     if os.path.exists(log):
         os.remove(log)
     output = run(program, "train", "--data", text, "--steps", str(steps), "--set", f"train.tokens={tokens}", "--set",
-                 f"log.jsonl={log}", "--save", program + ".st", *arguments)
+                 f"log.jsonl={log}", "--save", program + ".st", *EVALUATE, *arguments)
     with open(log, encoding="utf-8") as file:
         return output, [json.loads(line) for line in file]
 

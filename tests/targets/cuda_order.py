@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 
-from cuda import words
+from cuda import EVALUATE, words
 from cuda_ranks import compile_for_devices, launch, QUIET
 
 TWO = ["cluster.devices=2"]
@@ -49,7 +49,7 @@ NEEDLESS = {
 
 
 def train(case, ranks, program, text, **environment):
-    command = [program, "train", "--data", text, "--steps", str(STEPS), "--save", program + ".st"]
+    command = [program, "train", "--data", text, "--steps", str(STEPS), *EVALUATE, "--save", program + ".st"]
     done = subprocess.run(launch(ranks, *command) if ranks > 1 else command, capture_output=True, text=True, timeout=300, check=False,
                           env={**os.environ, **QUIET, **environment})
     return done.returncode, done.stdout + done.stderr

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-from cuda import compare, read_log, run, words
+from cuda import EVALUATE, compare, read_log, run, words
 
 STEPS = 3
 ADAPTERS = ["adapt.of=*.attention.*,*.experts.*", "adapt.rank=3"]
@@ -73,8 +73,8 @@ def train(ranks, program, text, name, steps, *arguments, **environment):
     log = name + ".jsonl"
     if os.path.exists(log):
         os.remove(log)
-    run(*launch(ranks, program, "train", "--data", text, "--steps", str(steps), "--save", name + ".st", "--set",
-                f"log.jsonl={log}", *arguments), **QUIET, **environment)
+    run(*launch(ranks, program, "train", "--data", text, "--steps", str(steps), "--save", name + ".st", *EVALUATE,
+                "--set", f"log.jsonl={log}", *arguments), **QUIET, **environment)
     return read_log(log)
 
 
@@ -121,7 +121,7 @@ def same_bits_whatever_joins_the_ranks(case, ranks, cuda, model, text):
     if isinstance(saved, str) or saved != saved_by(ranks, cuda + "-mpi", text):
         sys.exit(f"{cuda} learns something else when MPI joins its ranks")
     alone, meet = cuda + "-alone.st", cuda + ".meet"
-    jobs = [subprocess.Popen([cuda, "train", "--data", text, "--steps", str(STEPS), "--save", alone], stdout=subprocess.DEVNULL,
+    jobs = [subprocess.Popen([cuda, "train", "--data", text, "--steps", str(STEPS), *EVALUATE, "--save", alone], stdout=subprocess.DEVNULL,
                              env={**os.environ, **QUIET, "HECATE_RANK": str(rank), "HECATE_RANKS": str(ranks), "HECATE_RENDEZVOUS": meet})
             for rank in range(ranks)]
     ended = [job.wait(timeout=120) for job in jobs]
@@ -132,7 +132,7 @@ def same_bits_whatever_joins_the_ranks(case, ranks, cuda, model, text):
 
 def copies_that_may_wait(ranks, cuda, text, steps):
     """Copies of pageable memory, in a run of so many steps, on each rank."""
-    command = launch(ranks, cuda, "train", "--data", text, "--steps", str(steps))
+    command = launch(ranks, cuda, "train", "--data", text, *EVALUATE, "--steps", str(steps))
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True, env={**os.environ, **QUIET, "SIMT_CALLS": "1"})
     return sorted(re.findall(r"simt: .* calls, (\d+) of pageable memory", done.stderr))
 
@@ -140,7 +140,7 @@ def copies_that_may_wait(ranks, cuda, text, steps):
 def waits_of_a_step(ranks, cuda, text, routes, *more):
     """Waits of a step with two iterations: in each the host waits so often for data of routes; else for losses, norm
     and more."""
-    output = run(*launch(ranks, cuda, "train", "--data", text, "--steps", "2", "--set", "train.tokens=64", "--profile"), **QUIET)
+    output = run(*launch(ranks, cuda, "train", "--data", text, "--steps", "2", *EVALUATE, "--set", "train.tokens=64", "--profile"), **QUIET)
     found = re.search(r"part of it: waits for device +\d+ .*\n((?:  .*\n)*)", output)
     waits = [re.sub(r"^ *(\S.*?) +(\d+) .*", r"\2 \1", line) for line in found[1].splitlines()] if found else []
     if waits != [f"{2 * routes} routes of tokens", "1 losses", "1 the norm of the gradients", *more]:

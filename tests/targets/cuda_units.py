@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-from cuda import run, words
+from cuda import EVALUATE, run, words
 from cuda_ranks import QUIET, compile_for_devices, launch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mpi"))
@@ -19,7 +19,7 @@ import units  # noqa: E402
 
 def train(program, text, released="nan"):
     """Status, output, and the file that it saves."""
-    done = subprocess.run(launch(units.RANKS, program, "train", "--data", text, "--steps", "2", "--save", program + ".st"), capture_output=True,
+    done = subprocess.run(launch(units.RANKS, program, "train", "--data", text, "--steps", "2", *EVALUATE, "--save", program + ".st"), capture_output=True,
                           text=True, timeout=300, check=False, env={**os.environ, **QUIET, "HECATE_RELEASED": released})
     return done.returncode, done.stdout + done.stderr, pathlib.Path(program + ".st").read_bytes() if done.returncode == 0 else b""
 

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 
+from cuda import EVALUATE
 from cuda_ranks import QUIET, compile_for_devices, launch, waits_of_a_step
 
 RANKS, REPEATS = 2, (2, 6)
@@ -19,7 +20,7 @@ CALLS = 150  # A layer has half of an attention, too, forward and backward.
 
 def calls_of(cuda, text, steps):
     """Calls of the host that asks most, in a run of so many steps."""
-    command = launch(RANKS, cuda, "train", "--data", text, "--steps", str(steps), "--set", "train.tokens=32")
+    command = launch(RANKS, cuda, "train", "--data", text, "--steps", str(steps), *EVALUATE, "--set", "train.tokens=32")
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True, env={**os.environ, **QUIET, "SIMT_CALLS": "1"})
     crooked = [int(found) for found in re.findall(r"simt: \d+ messages, (\d+) of them not of whole vectors", done.stderr)]
     if crooked != [0] * RANKS:
