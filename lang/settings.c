@@ -41,6 +41,7 @@ static const char scores[] =
 #define NUMBER_OR_NONE(least, most) NUMERIC(REAL, least, most), .flags = HEC_SETTING_NONE
 #define MEASURE(unit) NUMERIC(REAL, 0, 0), .measure = unit, .flags = HEC_SETTING_AUTO
 #define PAIR(least, most) NUMERIC(PAIR, least, most)
+#define PIECES .type = HEC_SETTING_PIECES
 #define FLAG .type = HEC_SETTING_SWITCH
 #define AUTO_FLAG .type = HEC_SETTING_SWITCH, .flags = HEC_SETTING_AUTO
 #define AUTO_WORD(words) WORD(words), .flags = HEC_SETTING_AUTO

@@ -18,6 +18,7 @@ enum hec_setting_type {
     HEC_SETTING_TEXT,   // "..."
     HEC_SETTING_CHOICE, // One of `values`; may be called with sub-settings: adamw(lr = 1e-3).
     HEC_SETTING_PAIR,   // [0.9, 0.95]
+    HEC_SETTING_PIECES, // [warmup(100), cosine(to = 0.1)]
     HEC_SETTING_LABEL,  // Name behind a section's: `device h100 { ... }`.
 };
 

@@ -40,6 +40,7 @@ MlirAttribute hec_setting_attribute(MlirContext c, const struct hec_setting_row 
     case HEC_SETTING_PAIR:
         return pair_of(c, text);
     case HEC_SETTING_TEXT:
+    case HEC_SETTING_PIECES:
     case HEC_SETTING_CHOICE:
     case HEC_SETTING_LABEL:
         break;
@@ -115,7 +116,8 @@ static bool fits_number(const struct hec_setting_row *row, MlirAttribute value) 
 static bool fits(const struct hec_setting_row *row, MlirAttribute value) {
     if (!mlirAttributeIsAString(value)) return fits_number(row, value);
     const MlirStringRef text = mlirStringAttrGetValue(value);
-    const bool is_text = row->type == HEC_SETTING_TEXT || row->type == HEC_SETTING_LABEL;
+    const bool is_text = row->type == HEC_SETTING_TEXT || row->type == HEC_SETTING_LABEL ||
+                         row->type == HEC_SETTING_PIECES;
     if (is_text) return !row->values || !text.length || is_word(row, text);
     return is_word(row, text) || (row->flags & HEC_SETTING_UNIT && ends_in_bytes(text));
 }

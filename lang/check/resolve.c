@@ -244,6 +244,8 @@ void hec_resolve_settings(struct hec_checker *checker, struct hec_setting_values
     resolve_tokens(checker, values);
     check_end(checker, values);
     check_warmup(checker, values);
+    const bool steps_given = values->value[HEC_KEY_train_steps].given && !has_epochs(values);
+    hec_check_pieces(checker, values, steps_given ? count_of(values, HEC_KEY_train_steps) : 0);
     const size_t most = (size_t)(HEC_KEYS + checker->groups.count);
     struct hec_setting *settings = hec_arena_alloc(checker->arena, most, sizeof *settings);
     int count = 0;

@@ -224,6 +224,8 @@ static const char *read_value(const struct value_of *of) {
         return read_switch(of);
     case HEC_SETTING_PAIR:
         return read_pair(of);
+    case HEC_SETTING_PIECES:
+        return hec_read_pieces(of->checker, of->row, of->expr);
     case HEC_SETTING_CHOICE:
         return read_choice(of);
     case HEC_SETTING_TEXT:

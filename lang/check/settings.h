@@ -19,6 +19,16 @@ void hec_read_setting(struct hec_checker *checker, struct hec_setting_values *va
                       const struct hec_setting_row *row, const struct hec_expr *expr,
                       struct hec_span at);
 
+// The text of a list of pieces of a learning rate, with its numbers evaluated: "[warmup(100), linear(0.2, to = 0)]".
+// NULL after reporting a fault.
+const char *hec_read_pieces(struct hec_checker *checker, const struct hec_setting_row *row,
+                            const struct hec_expr *list);
+
+// Reports `schedule = pieces` without a list, and pieces that take more steps than the run has, or fewer, or leave none
+// for the one without a length. `steps` 0: the run says later how many it has.
+void hec_check_pieces(struct hec_checker *checker, const struct hec_setting_values *values,
+                      int64_t steps);
+
 // Decides values that depend on several settings (tokens, microbatch, group) and adds all to the program.
 void hec_resolve_settings(struct hec_checker *checker, struct hec_setting_values *values);
 

@@ -5,6 +5,7 @@
 
 #include "runtime/base/format.h"
 #include "runtime/cli/command.h"
+#include "runtime/cli/opening.h"
 #include "runtime/device/device.h"
 #include "runtime/log/progress.h"
 #include "runtime/net/backend.h"
@@ -154,14 +155,21 @@ static void print_param(const struct hrt_run *run, const struct hrt_param *param
 }
 
 int hrt_cli_command_info(const struct hrt_run *run, struct hrt_error *error) {
-    (void)error;
     const struct hrt_program *program = run->program;
+    const struct hrt_config *config = &run->arguments->config;
+    struct hrt_rates rates;
+    const bool steps_known = config->train_epochs == 0;
+    if (steps_known && !hrt_train_rates(&rates, config, error)) return (int)error->code;
     print_model(program);
+    if (steps_known) {
+        fputs("  learning rate  ", stdout);
+        hrt_cli_opening_rates(&rates);
+    }
     print_memory(run);
     if (run->arguments->params) {
         printf("parameters (path, shape, tensors, optimizer, role)\n");
         for (int i = 0; i < program->params; i++) print_param(run, &program->param[i]);
     }
-    hrt_config_print(stdout, &run->arguments->config, program);
+    hrt_config_print(stdout, config, program);
     return HRT_EXIT_DONE;
 }

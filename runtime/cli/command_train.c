@@ -191,7 +191,8 @@ static bool plan(struct job *job, struct hrt_error *error) {
         return false;
     if (config->train_epochs > 0)
         config->train_steps = hrt_train_last_step(&job->trainer, config->train_epochs);
-    return hrt_cli_saves_check(&job->saves, &job->trainer, error);
+    return hrt_train_rates(&job->trainer.rates, config, error) &&
+           hrt_cli_saves_check(&job->saves, &job->trainer, error);
 }
 
 // And then.

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "kernels/cpu/isa.h"
 #include "runtime/cli/openmp.h"
@@ -56,6 +57,19 @@ static void print_sources(const struct hrt_trainer *trainer) {
     }
 }
 
+void hrt_cli_opening_rates(const struct hrt_rates *rates) {
+    for (int i = 0; i < rates->count; i++) {
+        const struct hrt_rate_piece *piece = &rates->piece[i];
+        const bool stays = piece->form == HRT_RATE_constant;
+        printf("%s%s ", i ? ", " : "", hrt_train_rate_word(piece->form));
+        if (!stays && piece->jumps) printf("from %.3g ", rates->lr * piece->from);
+        printf("%s%.3g", stays ? "" : "to ", rates->lr * piece->to);
+        if (piece->falls > 1) printf(" %" PRId64 " times", piece->falls);
+        printf(" until step %" PRId64, piece->begin + piece->steps);
+    }
+    putchar('\n');
+}
+
 // Ranks, devices, and the size of a step.
 void hrt_cli_opening_run(const struct hrt_trainer *trainer) {
     const struct hrt_program *program = trainer->program;
@@ -76,13 +90,31 @@ void hrt_cli_opening_run(const struct hrt_trainer *trainer) {
     printf("step: %" PRId64 " tokens = %s%" PRId64 " x %" PRId64 " sequences of %" PRId64 "\n",
            trainer->tokens, of_ranks, trainer->iterations, trainer->batch, program->positions);
     print_epochs(trainer);
+    if (trainer->config->train_schedule == HRT_SCHEDULE_pieces) {
+        fputs("learning rate: ", stdout);
+        hrt_cli_opening_rates(&trainer->rates);
+    }
     print_sources(trainer);
+}
+
+// Settings of the user that mean nothing beside others.
+static void warn_of_meaningless(const struct hrt_trainer *trainer) {
+    for (const struct hrt_setting_row *row = hrt_config_rows; row->key; row++) {
+        if (!hrt_config_given(trainer->config, row) || hrt_config_counts(trainer->config, row))
+            continue;
+        const struct hrt_setting_row *parent = hrt_config_parent(row);
+        char *word = hrt_config_text(trainer->config, parent);
+        hrt_warn(trainer->program->name, "%s has no meaning with %s = %s; it has with: %s",
+                 row->key, parent->key, word ? word : "", row->of);
+        free(word);
+    }
 }
 
 void hrt_cli_opening_warnings(const struct hrt_trainer *trainer) {
     const int64_t warmup = trainer->config->train_schedule_warmup,
                   steps = trainer->config->train_steps;
-    if (warmup > steps)
+    warn_of_meaningless(trainer);
+    if (trainer->config->train_schedule != HRT_SCHEDULE_pieces && warmup > steps)
         hrt_warn(trainer->program->name,
                  "the learning rate rises for %" PRId64 " steps (train.schedule.warmup), but the "
                  "run has %" PRId64 ": it ends at %.3g of lr",

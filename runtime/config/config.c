@@ -17,6 +17,7 @@
 #define AUTO_NUMBER(least, most) HRT_REAL_OR("auto", least, most)
 #define NUMBER_OR_NONE(least, most) HRT_REAL_OR("none", least, most)
 #define PAIR HRT_PAIR
+#define PIECES HRT_TEXT_OR("none")
 #define WORD HRT_CHOICE
 #define TEXT_OR_NONE HRT_TEXT_OR("none")
 #define TEXTS HRT_TEXTS
@@ -78,11 +79,16 @@ static bool fail_unknown(const struct hrt_program *program, const char *key,
     return hrt_fail_usage(error, "unknown setting '%s'; '%s info' lists all", key, program->name);
 }
 
-bool hrt_config_counts(const struct hrt_config *config, const struct hrt_setting_row *row) {
-    if (!row->of) return true;
+const struct hrt_setting_row *hrt_config_parent(const struct hrt_setting_row *row) {
     const size_t length = (size_t)(strrchr(row->key, '.') - row->key);
     const struct hrt_setting_row *parent = hrt_config_rows;
     while (strncmp(parent->key, row->key, length) != 0 || parent->key[length]) parent++;
+    return parent;
+}
+
+bool hrt_config_counts(const struct hrt_config *config, const struct hrt_setting_row *row) {
+    if (!row->of) return true;
+    const struct hrt_setting_row *parent = hrt_config_parent(row);
     int of, own;
     const int value = *(const int *)((const char *)config + parent->offset);
     const char *word = hrt_config_word(parent->rule.words, value, &own), *listed;
@@ -96,8 +102,12 @@ static uint64_t bit_of(const struct hrt_setting_row *row) {
     return (uint64_t)1 << (row - hrt_config_rows);
 }
 
+bool hrt_config_given(const struct hrt_config *config, const struct hrt_setting_row *row) {
+    return config->given & bit_of(row);
+}
+
 static bool is_given(const struct hrt_config *config, const char *key) {
-    return config->given & bit_of(find_row(key));
+    return hrt_config_given(config, find_row(key));
 }
 
 // The user's texts replace the program's. Training data of the user's own also drops the validation

@@ -34,6 +34,7 @@ enum hrt_schedule { HEC_LIST_SCHEDULE(HRT_ENUM, HRT_COMMA) };
 #define HRT_TYPE_AUTO_NUMBER(least, most) double
 #define HRT_TYPE_NUMBER_OR_NONE(least, most) double
 #define HRT_TYPE_PAIR(least, most) __typeof__(double[2])
+#define HRT_TYPE_PIECES const char *
 #define HRT_TYPE_WORD(words) int
 #define HRT_TYPE_TEXT_OR_NONE const char *
 #define HRT_TYPE_TEXTS struct hrt_texts
@@ -75,6 +76,12 @@ bool hrt_config_set(struct hrt_config *config, const struct hrt_program *program
 
 // Whether a row means anything with the words that others have.
 bool hrt_config_counts(const struct hrt_config *config, const struct hrt_setting_row *row);
+
+// Whether the user set a row.
+bool hrt_config_given(const struct hrt_config *config, const struct hrt_setting_row *row);
+
+// The row in whose words a row's meaning lies: that of train.schedule for train.schedule.final.
+const struct hrt_setting_row *hrt_config_parent(const struct hrt_setting_row *row);
 
 // The value of a row as users write it; freed by the caller. NULL: out of memory.
 char *hrt_config_text(const struct hrt_config *config, const struct hrt_setting_row *row);

@@ -14,7 +14,6 @@
 #include "runtime/params/tensor.h"
 #include "runtime/train/bias.h"
 #include "runtime/train/dense.h"
-#include "runtime/train/learning_rate.h"
 #include "runtime/train/outputs.h"
 #include "runtime/train/ranks.h"
 #include "runtime/train/teacher.h"
@@ -459,7 +458,7 @@ bool hrt_train_trainer_ask(struct hrt_trainer *trainer, int64_t step, struct hrt
     const struct hrt_program *program = trainer->program;
     *report = (struct hrt_step_report){
         .step = step + 1,
-        .lr = hrt_train_learning_rate(trainer->config, step),
+        .lr = hrt_train_learning_rate(&trainer->rates, step),
         .named = {.count = program->losses, .loss = program->loss},
     };
     hrt_profile_begin_step(trainer->profile, step + 1);

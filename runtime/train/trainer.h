@@ -16,6 +16,7 @@
 #include "runtime/train/batch.h"
 #include "runtime/train/evaluate.h"
 #include "runtime/train/flight.h"
+#include "runtime/train/learning_rate.h"
 #include "runtime/train/load_counts.h"
 #include "runtime/train/optimizer.h"
 #include "runtime/train/routers.h"
@@ -61,7 +62,8 @@ struct hrt_trainer {
     struct hrt_state *state; // NULL: not created yet.
     struct hrt_route *route; // NULL: routers choose, and nothing is recorded.
     struct hrt_optimizer optimizer;
-    struct hrt_profile *profile;  // Borrowed; NULL: none.
+    struct hrt_rates rates;      // Learning rates; of hrt_train_rates, once the last step is known.
+    struct hrt_profile *profile; // Borrowed; NULL: none.
     struct hrt_load_counts loads; // Loads of the last step that was reported, over all ranks.
     struct hrt_watch watch;       // The same step's numbers.
     double pace;                  // Seconds of a step, by those before.

@@ -80,6 +80,7 @@ SETTINGS = {
     "train.parameters.lr_scale": "via GROUPS", "train.parameters.optimizer": "via GROUPS",
     "train.patience": "via BEST", "train.precision": "c fp32", "train.precision.master": "one value", "train.precision.router": "via BF16",
     "train.schedule": "linear", "train.schedule.cycles": "2", "train.schedule.decay": "0.3", "train.schedule.final": "0.2",
+    "train.schedule.pieces": "via PIECES",
     "train.schedule.warmup": "1", "train.seed": "2", "train.skip_max": "2", "train.steps": "7", "train.tokens": "32",
 }
 
@@ -156,6 +157,7 @@ OTHERS = [
     ("DATA format", [], [], ["--data", "text.bin", "--teacher", "bin.teacher", "--set", "data.format=llmc"], "data.format"),
     ("BEST", [], [], ["--set", "train.patience=9", "--set", "train.eval_every=2"], None),
     ("EPOCHS", [], [], ["--epochs", "9"], "train.steps"),
+    ("PIECES", [], [], ["--set", "train.schedule=pieces", "--set", "train.schedule.pieces=[warmup(2), cosine(to = 0.2)]"], "train.schedule"),
     ("FOLDER", [], [], ["--checkpoint", "ck2"], None),
     ("LOG", [], [], ["--log", "log2"], None),
 ]

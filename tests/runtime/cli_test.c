@@ -283,7 +283,7 @@ static void wrong_command_lines_are_refused(void **state) {
          "'parallel.microbatch' is fixed at '4' when the program is compiled; compile again with "
          "hecatec --set parallel.microbatch=8"},
         {"train --set train.schedule=cosin",
-         "train.schedule cannot be 'cosin'; it may be: constant, cosine, linear, wsd"},
+         "train.schedule cannot be 'cosin'; it may be: constant, cosine, linear, wsd, pieces"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct hrt_arguments arguments;

@@ -14,7 +14,10 @@
 #include "tests/runtime/support/case.h"
 
 static void expect_lr(const struct hrt_config *config, int64_t step, double expected) {
-    assert_true(fabs(hrt_train_learning_rate(config, step) - expected) <= 1e-15);
+    struct hrt_rates rates;
+    struct hrt_error error = {0};
+    assert_true(hrt_train_rates(&rates, config, &error));
+    assert_true(fabs(hrt_train_learning_rate(&rates, step) - expected) <= 1e-15);
 }
 
 static void warmup_rises_to_lr_at_its_end(void **state) {

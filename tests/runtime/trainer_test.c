@@ -35,6 +35,7 @@ static struct hrt_config config_of(int64_t tokens) {
 
 static bool create(struct fixture *f, struct hrt_error *error) {
     return hrt_train_trainer_plan(&f->trainer, &bigram, &f->config, &f->comm, &f->data, error) &&
+           hrt_train_rates(&f->trainer.rates, &f->config, error) &&
            hrt_train_trainer_create(&f->trainer, &f->state, error);
 }
 
@@ -127,7 +128,7 @@ static void every_step_draws_its_own_sequences(void **state) {
     struct hrt_step_report first, second, again;
     struct hrt_error error = {0};
     open_fixture(&f, 2 * 4 * 16);
-    f.config.train_optimizer_lr = 0;
+    f.trainer.rates.lr = 0;
     assert_true(hrt_train_trainer_step(&f.trainer, 0, &first, &error));
     assert_true(hrt_train_trainer_step(&f.trainer, 1, &second, &error));
     assert_true(first.loss != second.loss);
