@@ -202,6 +202,8 @@ struct hrt_program {
     const struct hrt_bucket *bucket; // As backward completes them.
     int64_t bucket_bytes;            // As many at least are summed together.
     enum hrt_dense dense;
+    int64_t
+        nodes; // Rows cross once to each of so many nodes (parallel.rows); 0: each goes to its expert.
     bool gradients_bf16; // They travel in bf16 (parallel.gradients); sums are floats.
     int units;
     const struct hrt_bucket *unit; // Parameters that come together, of one layer each time.

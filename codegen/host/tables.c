@@ -15,6 +15,7 @@
 #include "ir/core/kernel.h"
 #include "ir/core/setting.h"
 #include "ir/ops/contract.h"
+#include "ir/target/target.h"
 #include "ir/values.h"
 
 static const char *quote_attr(struct hec_emitter *e, MlirOperation op, const char *key) {
@@ -369,6 +370,17 @@ static void emit_table_sizes(struct hec_writer *out, const struct table_sizes *s
     }
 }
 
+// Nodes to which rows cross once.
+static void emit_nodes(struct hec_emitter *e, struct hec_writer *out) {
+    const MlirOperation m = e->module;
+    const int64_t nodes = hec_setting_count(m, HEC_KEY_cluster_nodes, 1);
+    if (!e->sends_rows || nodes == 1 || !hec_setting_is(m, HEC_KEY_parallel_rows, "node")) return;
+    if (hec_target_of(m)->apart)
+        hec_emit_fault(e, m, "parallel.rows = node is not supported yet by target %s",
+                       e->back_end->name);
+    hec_line(out, ".nodes = %" PRId64 ",", nodes);
+}
+
 static void emit_program(struct hec_emitter *e, struct hec_writer *out,
                          const struct table_sizes *size) {
     const MlirOperation m = e->module;
@@ -403,6 +415,7 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out,
                      hec_module_unit_bytes(m));
         if (hec_setting_is(m, HEC_KEY_parallel_gradients, "bf16"))
             hec_line(out, ".gradients_bf16 = true,");
+        emit_nodes(e, out);
         hec_line(out, ".world = %" PRId64 ", .owned = %s,", e->world,
                  e->sends_rows ? "true" : "false");
         hec_line(out, ".experts_offset = offsetof(struct %s, experts),", e->name);

@@ -34,6 +34,11 @@ int64_t hec_gradient_way_bytes(MlirOperation module, int64_t bytes) {
     return hec_setting_is(module, HEC_KEY_parallel_gradients, "bf16") ? bytes / 2 : bytes;
 }
 
+bool hec_rows_cross_once(MlirOperation module) {
+    return hec_has_ranks(module) && hec_setting_count(module, HEC_KEY_cluster_nodes, 1) > 1 &&
+           hec_setting_is(module, HEC_KEY_parallel_rows, "node");
+}
+
 int64_t hec_kept_elements(MlirOperation module, MlirOperation symbol, int64_t elements) {
     const bool param = hec_op_is(symbol, HEC_OP_param);
     const bool cut =

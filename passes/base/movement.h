@@ -14,6 +14,9 @@ bool hec_shares_states(MlirOperation module);
 // Whether ranks share these parameters and their gradients, too: parallel.dense = shard.
 bool hec_shards_dense(MlirOperation module);
 
+// Whether a token's row crosses once to each other node: parallel.rows = node.
+bool hec_rows_cross_once(MlirOperation module);
+
 // Bytes of gradients on their way, of `bytes` in memory (parallel.gradients).
 int64_t hec_gradient_way_bytes(MlirOperation module, int64_t bytes);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "ir/accessors.h"
+#include "ir/core/setting.h"
 #include "ir/target/target.h"
 #include "ir/values.h"
 #include "passes/base/movement.h"
@@ -14,6 +15,10 @@ enum { MIB = 1 << 20 };
 
 static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
 }
 
 static int64_t layers_of(MlirOperation symbol) {
@@ -45,11 +50,24 @@ static int64_t tables_bytes(MlirOperation set, int64_t ranks) {
     return (1 + ranks) * hec_set_experts(set) * (RUN + COUNT);
 }
 
+// Memory for rows that cross once to a node (runtime/experts/relay.h): lists of a wave's rows, another array of
+// each layer, and the rows that a relay receives and hands on. `row`, `gated`: bytes of a row, and of one in a message.
+static int64_t relay_bytes(MlirOperation module, MlirOperation set, int64_t row, int64_t gated) {
+    enum { NUMBER = sizeof(int32_t), PADDING = 32 };
+    const int64_t nodes = hec_setting_count(module, HEC_KEY_cluster_nodes, 1);
+    const int64_t devices = hec_module_world(module) / nodes;
+    const int64_t tokens = hec_module_batch(module) * hec_module_positions(module);
+    const int64_t pairs = tokens * hec_set_topk(set), most = devices * hec_set_wave_rows(set);
+    const int64_t sent = (nodes - 1) * tokens, all = smaller((nodes - 1) * pairs, most);
+    return pairs * PADDING + (layers_of(set) + 3) * pairs * NUMBER + tokens * NUMBER +
+           smaller(sent, all) * row + all * (NUMBER + hec_held_element_bytes(module) + gated);
+}
+
 static int64_t rows_bytes(MlirOperation module, struct wave *most) {
     const int64_t element = hec_held_element_bytes(module), ranks = hec_module_world(module);
     const int64_t tokens = hec_module_batch(module) * hec_module_positions(module);
     const bool apart = hec_target_of(module)->apart;
-    int64_t bytes = 0;
+    int64_t bytes = 0, relay = 0;
     HEC_EACH_OF (set, hec_ops_in(hec_module_body(module)), HEC_OP_set) {
         const int64_t pairs = tokens * hec_set_topk(set), row = row_bytes(set, element);
         const int64_t rows = hec_set_owned(set) ? hec_set_wave_rows(set) : 1;
@@ -62,8 +80,10 @@ static int64_t rows_bytes(MlirOperation module, struct wave *most) {
         most->elements = larger(most->elements, rows * row / element);
         bytes += layers_of(set) * 2 * pairs * (int64_t)sizeof(int32_t);
         bytes += apart ? 0 : layers_of(set) * tables_bytes(set, ranks);
+        if (hec_set_owned(set) && hec_rows_cross_once(module))
+            relay = larger(relay, relay_bytes(module, set, row, gate));
     }
-    return bytes + (2 * most->pairs + most->rows) * (int64_t)sizeof(int32_t) +
+    return bytes + relay + (2 * most->pairs + most->rows) * (int64_t)sizeof(int32_t) +
            most->pairs * element + most->sent + most->received + most->result;
 }
 

@@ -114,6 +114,7 @@ static void print_model(const struct hrt_program *program) {
                : program->owned  ? "each expert on one"
                                  : "all experts on each");
     if (program->movement) print_movement(program->movement);
+    if (program->nodes) printf("  rows           cross once to a node\n");
     if (program->gradients_bf16) printf("  gradients      travel in bf16, sums fp32\n");
     printf("  parameters     %s (%" PRId64 "), %s active per token\n", total, counts.total, active);
     if (counts.frozen) {

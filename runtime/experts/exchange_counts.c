@@ -247,6 +247,8 @@ void hrt_experts_route(struct hrt_experts *experts, int set, int64_t at, const i
     layer->tokens = tokens;
     layer->divided = false;
     hrt_experts_sort_pairs(experts, layer, experts->first, ids, tokens);
+    if (experts->relay.serves)
+        memcpy(layer->summed, layer->slot, (size_t)(tokens * layer->set->picks) * sizeof(int32_t));
     if (experts->dropped == layer) {
         tell_kept(experts, layer);
     } else if (hrt_device_is_apart(experts->device)) {

@@ -40,10 +40,11 @@ struct blocks {
 };
 
 static void lay_out_layer(struct blocks *blocks, struct hrt_experts_layer *layer,
-                          const struct hrt_experts_set *set, int64_t tokens, int64_t ranks) {
+                          const struct hrt_experts_set *set, const struct hrt_experts_shape *shape,
+                          int64_t ranks) {
     struct carve *here = &blocks->here, *there = &blocks->there, *both = &blocks->both;
     const int64_t holders = holders_of(set, ranks);
-    const int64_t pairs = tokens * set->picks;
+    const int64_t pairs = shape->tokens * set->picks;
     const struct hrt_experts_layer laid = {
         .set = set,
         .plan = {.experts = (int32_t)set->experts,
@@ -57,6 +58,7 @@ static void lay_out_layer(struct blocks *blocks, struct hrt_experts_layer *layer
         .start = take(both, set->slots + 1, sizeof(int32_t)),
         .pair = take(there, pairs, sizeof(int32_t)),
         .slot = take(there, pairs, sizeof(int32_t)),
+        .summed = take(there, shape->nodes > 1 ? pairs : 0, sizeof(int32_t)),
         .running = take(here, set->experts, sizeof(int32_t)),
         .computed = take(here, ranks, sizeof(int64_t)),
     };
@@ -76,8 +78,8 @@ static void lay_out_layers(struct blocks *blocks, struct hrt_experts *experts,
             layers[s] = layer;
         }
         for (int64_t i = 0; i < count; i++)
-            lay_out_layer(blocks, layer ? &layer[i] : NULL, set ? &set[s] : &shape->set[s],
-                          shape->tokens, ranks);
+            lay_out_layer(blocks, layer ? &layer[i] : NULL, set ? &set[s] : &shape->set[s], shape,
+                          ranks);
     }
     if (!carve->base) return;
     experts->shape = *shape;
@@ -88,29 +90,74 @@ static void lay_out_layers(struct blocks *blocks, struct hrt_experts *experts,
 // The largest of any set, and bytes of a wave's messages and results.
 struct largest {
     int64_t experts, slots, holders, rows, pairs;
+    size_t row, gated; // Bytes of a row, and of one with its gate in a message.
     size_t sent, received, result;
     bool limited;
 };
 
-static struct largest largest_of(const struct hrt_experts_shape *shape, int ranks) {
+static struct largest largest_of(const struct hrt_experts_shape *shape, int ranks, bool relays) {
     struct largest most = {0};
     for (int s = 0; s < shape->sets; s++) {
         const struct hrt_experts_set *set = &shape->set[s];
         const size_t row = hrt_row_bytes(shape, set);
         const size_t set_pairs = (size_t)(shape->tokens * set->picks);
         const size_t with_gate = hrt_gated_bytes(shape, set);
+        const size_t pitch = relays ? hrt_relay_pitch(with_gate) : with_gate;
         most.limited |= set->limited;
+        most.row = row > most.row ? row : most.row;
+        most.gated = with_gate > most.gated ? with_gate : most.gated;
         most.experts = larger(most.experts, set->experts);
         most.slots = larger(most.slots, set->slots);
         most.holders = larger(most.holders, holders_of(set, ranks));
         most.rows = larger(most.rows, set->wave_rows);
         most.pairs = larger(most.pairs, shape->tokens * set->picks);
-        if (set_pairs * with_gate > most.sent) most.sent = set_pairs * with_gate;
+        if (set_pairs * pitch > most.sent) most.sent = set_pairs * pitch;
         if (set_pairs * row > most.result) most.result = set_pairs * row;
         if ((size_t)set->wave_rows * with_gate > most.received)
             most.received = (size_t)set->wave_rows * with_gate;
     }
     return most;
+}
+
+// The most that a rank relays: ranks lie on so many nodes of equally many, or as `comm` says where there is one.
+static struct hrt_relay_sizes relay_sizes_of(const struct hrt_experts_shape *shape, int64_t ranks,
+                                             const struct hrt_comm *comm) {
+    struct hrt_relay_sizes most = {shape->nodes - 1, (ranks + shape->nodes - 1) / shape->nodes, 0,
+                                   0};
+    if (comm) most = hrt_relay_sizes(comm);
+    for (int s = 0; s < shape->sets; s++) {
+        const struct hrt_experts_set *set = &shape->set[s];
+        const int64_t sent = most.sources * shape->tokens, here = most.devices * set->wave_rows;
+        const int64_t pairs = sent * set->picks < here ? sent * set->picks : here;
+        most.pairs = larger(most.pairs, pairs);
+        most.rows = larger(most.rows, sent < pairs ? sent : pairs);
+    }
+    return most;
+}
+
+static void lay_out_relay(struct blocks *blocks, struct hrt_relay *relay,
+                          const struct hrt_experts_shape *shape, const struct largest *most,
+                          const struct hrt_relay_sizes *sizes, int ranks) {
+    struct carve *here = &blocks->here;
+    const int64_t steps = 2 * ranks + sizes->sources * (sizes->devices + 1);
+    *relay = (struct hrt_relay){
+        .most = *sizes,
+        .steps = {.step = take(here, steps, sizeof(struct hrt_step)), .room = (int32_t)steps},
+        .node_first = take(here, ranks + 1, sizeof(int32_t)),
+        .place = take(here, most->pairs, sizeof(int32_t)),
+        .lead_pair = take(here, most->pairs, sizeof(int32_t)),
+        .lead_row = take(here, most->pairs, sizeof(int32_t)),
+        .seen = take(here, shape->tokens, sizeof(int32_t)),
+        .rows = take(here, ranks, sizeof(int32_t)),
+        .heads = take(here, 2 * ranks, sizeof(int32_t)),
+        .hears = take(here, sizes->sources * (1 + sizes->devices), sizeof(int32_t)),
+        .relayed = take(here, sizes->sources, sizeof(struct hrt_relayed)),
+        .in = take(here, 1,
+                   (size_t)sizes->rows * most->row +
+                       (size_t)sizes->pairs * (sizeof(int32_t) + shape->element) +
+                       48 * (size_t)sizes->sources),
+        .out = take(here, sizes->pairs, most->gated),
+    };
 }
 
 // Only for a device with separate memory.
@@ -153,8 +200,10 @@ static void lay_out_counts(struct carve *here, struct hrt_experts *experts,
 
 // Lays out the arrays that all sets and layers share, as large as the largest needs.
 static void lay_out_wave(struct blocks *blocks, struct hrt_experts *experts,
-                         const struct hrt_experts_shape *shape, int ranks) {
-    const struct largest most = largest_of(shape, ranks);
+                         const struct hrt_experts_shape *shape, int ranks,
+                         const struct hrt_comm *comm) {
+    const bool relays = shape->nodes > 1 && (!comm || comm->nodes > 1);
+    const struct largest most = largest_of(shape, ranks, relays);
     struct carve *here = &blocks->here, *there = &blocks->there;
     experts->wave = (struct hrt_wave){
         .send = take(there, most.pairs, sizeof(int32_t)),
@@ -176,24 +225,31 @@ static void lay_out_wave(struct blocks *blocks, struct hrt_experts *experts,
     experts->received = take(there, 1, most.received);
     experts->result = take(there, 1, most.result);
     experts->result_gate = take(there, most.pairs, shape->element);
+    experts->relay = (struct hrt_relay){0};
+    if (relays) {
+        const struct hrt_relay_sizes sizes = relay_sizes_of(shape, ranks, comm);
+        lay_out_relay(blocks, &experts->relay, shape, &most, &sizes, ranks);
+    }
     lay_out_counts(here, experts, shape, &most, ranks);
     lay_out_copies(blocks, experts, shape, &most);
 }
 
-// Lays out the blocks, or counts where their bases are NULL. Returns their bytes.
+// Lays out the blocks, or counts where their bases are NULL. Returns their bytes. Without `comm` nodes have equally
+// many ranks.
 static struct hrt_experts_bytes lay_out(struct blocks *blocks,
-                                        const struct hrt_experts_shape *shape, int ranks) {
+                                        const struct hrt_experts_shape *shape, int ranks,
+                                        const struct hrt_comm *comm) {
     struct hrt_experts counted = {0};
     struct hrt_experts *experts = take(&blocks->here, 1, sizeof *experts);
     if (!experts) experts = &counted;
     lay_out_layers(blocks, experts, shape, ranks);
-    lay_out_wave(blocks, experts, shape, ranks);
+    lay_out_wave(blocks, experts, shape, ranks, comm);
     return (struct hrt_experts_bytes){blocks->here.used, blocks->there.used, blocks->both.used};
 }
 
 struct hrt_experts_bytes hrt_experts_bytes(const struct hrt_experts_shape *shape, int ranks) {
     struct blocks none = {0};
-    return lay_out(&none, shape, ranks);
+    return lay_out(&none, shape, ranks, NULL);
 }
 
 static bool check(const struct hrt_experts_shape *shape, int ranks, struct hrt_error *error) {
@@ -201,6 +257,7 @@ static bool check(const struct hrt_experts_shape *shape, int ranks, struct hrt_e
         const struct hrt_experts_set *set = &shape->set[s];
         assert(set->experts > 0 && set->picks > 0 && set->wave_rows > 0);
         assert(!set->bf16 || is_apart(shape));
+        assert(shape->nodes <= 1 || !is_apart(shape));
         assert(set->slots >= (set->experts + ranks - 1) / ranks);
         if (shape->tokens > INT32_MAX / ranks / set->picks)
             return hrt_fail(error,
@@ -231,6 +288,7 @@ static void begin(struct hrt_experts *experts, const struct hrt_experts_shape *s
     experts->routed = experts->dropped = NULL;
     experts->telling = experts->returning = false;
     experts->steps.on_device = false;
+    if (experts->relay.most.devices) hrt_relay_begin(experts);
     hrt_experts_watch(experts, NULL, NULL);
     for (int s = 0; s < shape->sets; s++) {
         for (int64_t i = 0; i < shape->set[s].layers; i++) {
@@ -248,7 +306,8 @@ bool hrt_experts_create(struct hrt_experts **experts, const struct hrt_experts_s
     struct hrt_device *device = shape->device ? shape->device : &host;
     *experts = NULL;
     if (!check(shape, comm->size, error)) return false;
-    const struct hrt_experts_bytes bytes = hrt_experts_bytes(shape, comm->size);
+    struct blocks none = {0};
+    const struct hrt_experts_bytes bytes = lay_out(&none, shape, comm->size, comm);
     struct blocks blocks = {
         .here.base = aligned_alloc(64, bytes.here), // Committed where it is touched.
         .there.base = device->backend->take(device, HRT_OF_DEVICE, bytes.there, true),
@@ -261,7 +320,7 @@ bool hrt_experts_create(struct hrt_experts **experts, const struct hrt_experts_s
         return hrt_fail(error, "not enough memory: the exchange of rows needs %zu bytes",
                         bytes.here + bytes.there + bytes.both);
     }
-    lay_out(&blocks, shape, comm->size);
+    lay_out(&blocks, shape, comm->size, comm);
     *experts = (struct hrt_experts *)blocks.here.base;
     (*experts)->device = device;
     (*experts)->there = blocks.there.base;

@@ -86,6 +86,9 @@ struct hrt_experts_shape {
     const struct hrt_experts_set *set;
     int64_t tokens;    // Tokens of one call on one rank, at most.
     int64_t sequences; // Likewise; 0: hrt_experts_fractions is not called.
+    int64_t
+        nodes; // Rows cross once to each of so many nodes of equally many ranks (runtime/experts/relay.h); 0: each
+    // row goes to its expert. Not on a device with separate memory.
     size_t
         element; // sizeof(float) or sizeof(double): of weights, and of rows unless these are bf16.
     hrt_quota_fn *quota; // NULL: all rows go to the first holder, in plans of owners only the one.

@@ -6,6 +6,7 @@
 #include "kernels/runs/runs.h"
 #include "runtime/device/device.h"
 #include "runtime/experts/experts.h"
+#include "runtime/experts/relay.h"
 #include "runtime/net/transport.h"
 #include "runtime/plan/grid.h"
 #include "runtime/plan/types.h"
@@ -29,8 +30,10 @@ struct hrt_experts_layer {
         *recv; // In memory of both, [ranks][here]: rows of each source, numbered as they lie here.
     int32_t *
         start; // In memory of both, [slots + 1]: the first row of each expert here; behind them all.
-    int32_t *pair;    // On the device, [tokens * picks]: own rows, by expert, then ascending.
-    int32_t *slot;    // On the device, [tokens * picks]: where a pair is in `pair`; -1: dropped.
+    int32_t *pair; // On the device, [tokens * picks]: own rows, by expert, then ascending.
+    int32_t *slot; // On the device, [tokens * picks]: where a pair is in `pair`; -1: dropped.
+    int32_t
+        *summed; // Where a relay serves, as `slot`, but -1 where another pair's result has the sum.
     int32_t *running; // [experts] choices of a step so far, for a device with separate memory.
     // Since hrt_experts_forget: rows that each rank has had to compute, and the most waves.
     int64_t *computed; // [ranks]
@@ -71,6 +74,7 @@ struct hrt_experts {
     bool returning, returning_gates;
     struct hrt_steps returns;
     struct hrt_mark returned;
+    struct hrt_relay relay; // In place of `steps` and `returns` where it serves.
     int64_t *total;         // [ranks] rows of all sources
     int32_t *first;         // In memory of both, [experts + 1]: own rows of each begin here
     int32_t *cursor;        // [ranks]
@@ -122,6 +126,19 @@ static inline size_t hrt_gate_offset(const struct hrt_experts_shape *shape,
 static inline size_t hrt_gated_bytes(const struct hrt_experts_shape *shape,
                                      const struct hrt_experts_set *set) {
     return (hrt_gate_offset(shape, set) + shape->element + 15) / 16 * 16;
+}
+
+// Bytes between two rows of `sent`, where messages to relays begin; and where the first row would lie, so that those to
+// ranks of this node lie one behind the other, `stride` apart.
+static inline size_t hrt_experts_pitch(const struct hrt_experts *experts) {
+    return hrt_relay_pitch(hrt_gated_bytes(&experts->shape, experts->wave.layer->set));
+}
+
+static inline size_t hrt_experts_sent_near(const struct hrt_experts *experts, size_t stride) {
+    const struct hrt_relay *relay = &experts->relay;
+    if (!relay->serves) return 0;
+    const int32_t first = experts->wave.send_first[relay->node_first[experts->comm->node]];
+    return (size_t)first * (hrt_experts_pitch(experts) - stride);
 }
 
 static inline struct hrt_experts_layer *hrt_layer(const struct hrt_experts *experts, int set,

@@ -2,6 +2,7 @@
 //
 // A message to a rank holds the rows for it one behind the other, each followed by its gate weight
 // (or that weight's gradient) and padding where it has one. Rows that stay on the rank are copied in place at once.
+// Where relays serve, this is so inside of a node; rows to others are theirs (relay_rows.c).
 //
 // Rows that go out are waited for: their experts are computed next. Those on their way home travel behind the
 // computation until something needs their place, or them.
@@ -14,10 +15,9 @@
 // One movement. `gate` and `own_gate` are NULL where rows travel without.
 struct load {
     const struct hrt_wave *wave;
-    size_t row, element; // Bytes of a row, of a weight.
-    size_t gate,
-        stride; // In a message: from a row to its weight, or 0 where it has none; to the next row.
-    int32_t mine; // The first of the rows that stay, among the sent ones...
+    struct hrt_row_form form;
+    int32_t near, near_end; // The sent rows that no relay gets.
+    int32_t mine;           // The first of the rows that stay, among the sent ones...
     int32_t mine_end;
     int32_t mine_to; // ... and among the received ones.
 };
@@ -28,12 +28,17 @@ static struct load load_of(struct hrt_experts *experts, const struct hrt_experts
     const int rank = experts->comm->rank;
     const size_t row = hrt_row_bytes(&experts->shape, layer->set);
     const size_t gate = hrt_gate_offset(&experts->shape, layer->set);
+    const struct hrt_relay *relay = &experts->relay;
+    const int own = experts->comm->node;
     return (struct load){
         .wave = wave,
-        .row = row,
-        .element = experts->shape.element,
-        .gate = gated ? gate : 0,
-        .stride = gated ? hrt_gated_bytes(&experts->shape, layer->set) : row,
+        .form = {.row = row,
+                 .element = experts->shape.element,
+                 .gate = gated ? gate : 0,
+                 .stride = gated ? hrt_gated_bytes(&experts->shape, layer->set) : row},
+        .near = relay->serves ? wave->send_first[relay->node_first[own]] : 0,
+        .near_end =
+            wave->send_first[relay->serves ? relay->node_first[own + 1] : experts->comm->size],
         .mine = wave->send_first[rank],
         .mine_end = wave->send_first[rank + 1],
         .mine_to = wave->recv_first[rank],
@@ -47,14 +52,15 @@ static struct hrt_mark exchange(struct hrt_experts *experts, const struct load *
     const struct hrt_wave *wave = load->wave;
     struct hrt_steps *steps = back ? &experts->returns : &experts->steps;
     hrt_experts_agree(experts);
+    if (experts->relay.serves) return hrt_relay_start(experts, &load->form, back);
     for (int r = 0; r < experts->comm->size; r++) {
         const bool stays = r == experts->comm->rank;
         const int32_t sent = wave->send_first[r + 1] - wave->send_first[r];
         const int32_t received = wave->recv_first[r + 1] - wave->recv_first[r];
-        experts->bytes[0][r] = stays ? 0 : (size_t)sent * load->stride;
-        experts->bytes[1][r] = stays ? 0 : (size_t)received * load->stride;
-        experts->offset[0][r] = (size_t)wave->send_first[r] * load->stride;
-        experts->offset[1][r] = (size_t)wave->recv_first[r] * load->stride;
+        experts->bytes[0][r] = stays ? 0 : (size_t)sent * load->form.stride;
+        experts->bytes[1][r] = stays ? 0 : (size_t)received * load->form.stride;
+        experts->offset[0][r] = (size_t)wave->send_first[r] * load->form.stride;
+        experts->offset[1][r] = (size_t)wave->recv_first[r] * load->form.stride;
     }
     const struct hrt_exchange way = {.send_bytes = experts->bytes[back],
                                      .send_offset = experts->offset[back],
@@ -73,17 +79,17 @@ static struct hk_rows numbered(const struct load *load, const void *rows, const 
                             .gates = (char *)gates,
                             .at = at,
                             .share = (int32_t)share,
-                            .stride = load->row,
-                            .gate_stride = load->element};
+                            .stride = load->form.row,
+                            .gate_stride = load->form.element};
 }
 
 // Rows of a message, one behind the other.
 static struct hk_rows message(const struct load *load, char *rows) {
     return (struct hk_rows){.rows = rows,
-                            .gates = load->gate ? rows + load->gate : NULL,
+                            .gates = load->form.gate ? rows + load->form.gate : NULL,
                             .share = 1,
-                            .stride = load->stride,
-                            .gate_stride = load->stride};
+                            .stride = load->form.stride,
+                            .gate_stride = load->form.stride};
 }
 
 // The rows of a side from number `first` on.
@@ -104,15 +110,21 @@ static void copy(struct hrt_experts *experts, const struct load *load, const str
     struct hrt_device *device = experts->device;
     if (end <= begin) return;
     if (hrt_device_is_apart(device))
-        device->backend->copy_rows(device, &there, &here, end - begin, load->row, load->element);
+        device->backend->copy_rows(device, &there, &here, end - begin, load->form.row,
+                                   load->form.element);
     else
-        hk_copy_rows(&there, &here, end - begin, load->row, load->element);
+        hk_copy_rows(&there, &here, end - begin, load->form.row, load->form.element);
 }
 
 // Results of a wave, which come from a message.
 static struct hk_rows results_of(const struct hrt_experts *experts, const struct load *load) {
-    return numbered(load, experts->result, load->gate ? experts->result_gate : NULL,
+    return numbered(load, experts->result, load->form.gate ? experts->result_gate : NULL,
                     load->wave->send, 1);
+}
+
+// Rows of the message to ranks that no relay stands for.
+static struct hk_rows sent_message(const struct hrt_experts *experts, const struct load *load) {
+    return message(load, experts->sent + hrt_experts_sent_near(experts, load->form.stride));
 }
 
 // Waits for rows on their way home, and for what this rank sends of them: both messages are free.
@@ -121,10 +133,11 @@ static void come_home(struct hrt_experts *experts) {
     const struct load load =
         load_of(experts, experts->wave.layer, experts->wave.wave, experts->returning_gates);
     const struct hk_rows results = results_of(experts, &load);
-    const struct hk_rows in = message(&load, experts->sent);
+    const struct hk_rows in = sent_message(experts, &load);
     hrt_net_lane_join(experts->comm, experts->returned, why);
-    copy(experts, &load, &results, &in, 0, load.mine);
-    copy(experts, &load, &results, &in, load.mine_end, load.wave->send_first[experts->comm->size]);
+    copy(experts, &load, &results, &in, load.near, load.mine);
+    copy(experts, &load, &results, &in, load.mine_end, load.near_end);
+    if (experts->relay.serves) hrt_relay_unpack(experts, &load.form);
     experts->returning = false;
 }
 
@@ -135,16 +148,16 @@ static void move_out(struct hrt_experts *experts, const struct hrt_experts_layer
     come_home(experts);
     const struct load load = load_of(experts, layer, number, weights);
     const struct hrt_wave *wave = load.wave;
-    const int ranks = experts->comm->size;
-    const int32_t sent = wave->send_first[ranks], received = wave->recv_first[ranks];
+    const int32_t received = wave->recv_first[experts->comm->size];
     const int32_t own = load.mine_end - load.mine;
     const struct hk_rows tokens = numbered(&load, x, weights, wave->pair, layer->set->picks);
     const struct hk_rows places = numbered(&load, rows, gate, wave->recv, 1);
-    const struct hk_rows out = message(&load, experts->sent);
+    const struct hk_rows out = sent_message(experts, &load);
     const struct hk_rows in = message(&load, experts->received);
     const struct hk_rows stay = from(tokens, load.mine), stay_at = from(places, load.mine_to);
-    copy(experts, &load, &out, &tokens, 0, load.mine);
-    copy(experts, &load, &out, &tokens, load.mine_end, sent);
+    copy(experts, &load, &out, &tokens, load.near, load.mine);
+    copy(experts, &load, &out, &tokens, load.mine_end, load.near_end);
+    if (experts->relay.serves) hrt_relay_pack(experts, &load.form, x, weights);
     copy(experts, &load, &stay_at, &stay, 0, own);
     hrt_net_lane_join(experts->comm, exchange(experts, &load, false), why);
     copy(experts, &load, &places, &in, 0, load.mine_to);
@@ -187,17 +200,16 @@ void hrt_experts_give_back(struct hrt_experts *experts, int set, int64_t layer, 
 void hrt_experts_combine(struct hrt_experts *experts, int set, int64_t layer, void *y) {
     const struct hrt_experts_layer *own = hrt_layer(experts, set, layer);
     const void *result = experts->result;
+    const int32_t *slot = experts->relay.serves ? own->summed : own->slot;
     struct hrt_device *device = experts->device;
     come_home(experts);
     if (hrt_device_is_apart(device)) {
-        device->backend->combine(device, y, result, own->slot, own->tokens, own->set->picks,
+        device->backend->combine(device, y, result, slot, own->tokens, own->set->picks,
                                  own->set->width, own->set->bf16);
     } else if (experts->shape.element == sizeof(float)) {
-        hk_combine_f32(y, result, own->slot, own->tokens, own->set->picks, own->set->width,
-                       HK_STORE);
+        hk_combine_f32(y, result, slot, own->tokens, own->set->picks, own->set->width, HK_STORE);
     } else {
-        hk_combine_f64(y, result, own->slot, own->tokens, own->set->picks, own->set->width,
-                       HK_STORE);
+        hk_combine_f64(y, result, slot, own->tokens, own->set->picks, own->set->width, HK_STORE);
     }
 }
 

@@ -73,6 +73,7 @@ static bool moving_shape(const struct hrt_program *program, struct hrt_experts_s
         .set = *set,
         .tokens = program->batch * program->positions,
         .sequences = program->batch,
+        .nodes = program->owned ? program->nodes : 0,
         .element = (size_t)hrt_params_element_bytes(program->precision),
     };
     return true;

@@ -70,7 +70,7 @@ SETTINGS = {
     "parallel.placement.lifetime": "c step",
     "parallel.placement.memory": "c 1", "parallel.placement.overlap": "c 1", "parallel.placement.rematerialize": "c true",
     "parallel.placement.reshard": "c never", "parallel.placement.reshard.iterations": "c 3",
-    "parallel.recompute": "c all", "parallel.rows_max": "c 64", "parallel.states": "c host",
+    "parallel.recompute": "c all", "parallel.rows": "c node", "parallel.rows_max": "c 64", "parallel.states": "c host",
     "train.epochs": "via EPOCHS", "train.eval_every": "2", "train.eval_steps": "1", "train.group": "c 2", "train.objective": "via MASKED",
     "train.objective.beta": "via MASKED", "train.objective.clip": "via MASKED", "train.objective.kl": "via MASKED", "train.objective.rate": "0.3", "train.objective.weight": "c 0.5", "train.optimizer": "muon",
     "train.optimizer.betas": "0.9,0.96", "train.optimizer.clip": "0.5", "train.optimizer.decay": "0.2",

@@ -66,6 +66,7 @@ DIMENSIONS = {
     "weight_on": ["output", "input"],
     "group": [1, 4, "iteration"],  # Sequences.
     "microbatches": [1, 2, 4],  # That stand for one of one rank.
+    "rows": ["direct", "node"],
     "waves": ["auto", 24],
     "precision": ["fp32", "fp64", "bf16"],
     "recompute": ["elementwise", "all", "cheap"],
@@ -80,7 +81,7 @@ DIMENSIONS = {
 OF_ONE = ("accumulation", "capacity", "balance", "weight_on", "group", "precision")
 OF_MOVEMENT = ("dispatch", "calibrate", "rematerialize", "lifetime", "reshard")
 # The dimensions that programs of one rank have not.
-OF_RANKS = ("experts", "nodes", "dense", "gradients", "bucket", "waves", *OF_MOVEMENT)
+OF_RANKS = ("experts", "nodes", "dense", "gradients", "bucket", "rows", "waves", *OF_MOVEMENT)
 # The dimensions of the product; the others take turns.
 CORE = ("experts", "ranks", "nodes", "accumulation", "microbatches", "group", *OF_MOVEMENT)
 # The dimensions that `valid` does not look at.
@@ -106,6 +107,8 @@ def valid(case):
         return False
     if WHEN.get(case["experts"]) == "EXACT" and case["lifetime"] == "step":
         return False  # It plans in every iteration.
+    if case["rows"] == "node" and (case["nodes"] == 1 or case["experts"] == "replicate"):
+        return False  # None crosses.
     stays = case["experts"] in STAY
     return not stays or all(case[name] == DIMENSIONS[name][0] for name in OF_MOVEMENT)
 
@@ -124,7 +127,8 @@ def settings(case):
         chosen |= {"cluster.nodes": nodes, "cluster.devices": ranks // nodes,
                    "parallel.experts": case["experts"], "parallel.dense": case["dense"],
                    "parallel.gradients": case["gradients"],
-                   "parallel.rows_max": case["waves"], "parallel.bucket": case["bucket"]}
+                   "parallel.rows": case["rows"], "parallel.rows_max": case["waves"],
+                   "parallel.bucket": case["bucket"]}
         if case["experts"] not in STAY:
             chosen |= {f"parallel.placement.{name}": case[name] for name in OF_MOVEMENT}
         if case["experts"] == "laer":  # All copies are placed anew: slots for each expert.

@@ -44,13 +44,16 @@ def launch():
     sys.exit(status)
 
 
-def peak(program, ids):
-    """The most memory that a rank of a training takes."""
-    with tempfile.TemporaryDirectory() as folder:
+def peak(program, ids, nodes):
+    """The most memory that a rank of a training takes, on so many nodes."""
+    with tempfile.TemporaryDirectory() as folder, tempfile.NamedTemporaryFile("w") as topology:
+        each = RANKS // nodes
+        topology.write("".join(f"{first}-{first + each - 1}\n" for first in range(0, RANKS, each)))
+        topology.flush()
         subprocess.run(
             ["sh", os.environ["RANKS"], str(RANKS), sys.executable, __file__, "rank", folder, program,
              "train", "--data", os.environ["TEXT"], "--steps", str(STEPS), f"--route=ids:{ids}"],
-            check=True, stdout=subprocess.DEVNULL)
+            check=True, stdout=subprocess.DEVNULL, env=os.environ | {"HECATE_TOPOLOGY": topology.name})
         peaks = [int(file.read_text()) for file in pathlib.Path(folder).iterdir()]
     assert len(peaks) == RANKS, f"{len(peaks)} of {RANKS} ranks said what they took"
     return max(peaks)
@@ -73,7 +76,7 @@ def compile_model(folder, name, options, **sizes):
     source, program = folder / f"{name}.moe", folder / name
     source.write_text(MODEL.format(**sizes))
     subprocess.run(
-        [os.environ["HECATEC"], "-w", "-O1", source, "-o", program, "--set", f"cluster.devices={RANKS}",
+        [os.environ["HECATEC"], "-w", "-O1", source, "-o", program,
          "--set", f"parallel.microbatch={SEQUENCES // RANKS}", *options], check=True)
     write_ids(folder / f"{name}.ids", sizes["T"])
     return program
@@ -87,10 +90,14 @@ def main():
                         ["parallel.experts=ep", "parallel.dense=shard"],
                         ["parallel.experts=fssdp"],
                         ["parallel.experts=fssdp", "parallel.placement.reshard=every(1)"],
-                        ["parallel.experts=replicate"]):
+                        ["parallel.experts=replicate"],
+                        ["parallel.experts=ep", "parallel.rows=node", "cluster.nodes=2"],
+                        ["parallel.experts=fssdp", "parallel.rows=node", "cluster.nodes=4"]):
+            nodes = max(int(word[-1]) if word.startswith("cluster.nodes") else 1 for word in options)
+            options = [*options, f"cluster.devices={RANKS // nodes}"]
             sets = [word for option in options for word in ("--set", option)]
             program = compile_model(folder, "model", sets, T=POSITIONS, D=256, F=1024)
-            took, bound = peak(program, f"{program}.ids"), announced(program)
+            took, bound = peak(program, f"{program}.ids", nodes), announced(program)
             exceeded |= took > bound
             print(f"{' '.join(options)}: {took / 2**20:.1f} MiB of {bound / 2**20:.1f} MiB announced",
                   flush=True)
