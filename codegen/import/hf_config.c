@@ -41,7 +41,7 @@ bool hec_hf_open(struct hec_hf_config *config, struct hec_arena *arena, const ch
                 config->root ? "an object is expected" : error.text);
         return false;
     }
-    config->section = config->root;
+    hec_hf_leave(config);
     config->standing = hec_checked(json_object());
     config->sound = true;
     return true;
@@ -77,7 +77,7 @@ static const struct hec_hf_key *row_of(const struct hec_hf_config *config, const
 
 // The same, in the section that config is in: objects within the root have keys of their own.
 static const struct hec_hf_key *row_here(const struct hec_hf_config *config, const char *name) {
-    return config->section == config->root ? row_of(config, name) : NULL;
+    return config->section.depth == 0 ? row_of(config, name) : NULL;
 }
 
 // How the file calls it.
@@ -88,11 +88,12 @@ static const char *called(const struct hec_hf_config *config, const char *name) 
 
 // "config.json:12:3".
 static void print_place(const struct hec_hf_config *config, const char *key) {
-    const char *in[4] = {0};
+    const struct hec_hf_section *section = &config->section;
+    const char *in[HEC_HF_DEPTH + 3] = {0};
     int depth = 0;
     if (config->root_key) in[depth++] = config->root_key;
-    const bool above = !json_object_get(config->section, key) && json_object_get(config->root, key);
-    if (config->section_key && !above) in[depth++] = config->section_key;
+    const bool above = !json_object_get(section->object, key) && json_object_get(config->root, key);
+    for (int i = 0; i < section->depth && !above; i++) in[depth++] = section->key[i];
     in[depth] = key;
     const struct hec_json_location at = hec_json_find(config->text, in);
     fprintf(stderr, "%s:%u:%u: ", config->path, at.line, at.column);
@@ -119,7 +120,7 @@ void hec_hf_refuse(struct hec_hf_config *config, const char *asked, const char *
 
 bool hec_hf_says(const struct hec_hf_config *config, const char *key) {
     const struct hec_hf_key *row = row_here(config, key);
-    const json_t *value = json_object_get(config->section, row ? row->name : key);
+    const json_t *value = json_object_get(config->section.object, row ? row->name : key);
     return value && !json_is_null(value) && !(row && row->fixed);
 }
 
@@ -135,8 +136,8 @@ static json_t *stand_in(struct hec_hf_config *config, const struct hec_hf_key *r
 
 static json_t *find(struct hec_hf_config *config, const char *key) {
     const struct hec_hf_key *row = row_here(config, key);
-    if (config->keys && config->section == config->root && !row) return NULL; // Another family's.
-    json_t *value = json_object_get(config->section, row ? row->name : key);
+    if (config->keys && config->section.depth == 0 && !row) return NULL; // Another family's.
+    json_t *value = json_object_get(config->section.object, row ? row->name : key);
     if (row && !hec_hf_says(config, key)) value = stand_in(config, row, value && !row->fixed);
     if (row && row->zero && json_is_integer(value) && json_integer_value(value) == 0) return NULL;
     return json_is_null(value) ? NULL : value;
@@ -200,6 +201,8 @@ bool hec_hf_set_keys(struct hec_hf_config *config, const struct hec_hf_key *keys
         const char *name = asked_as(key);
         const struct hec_hf_key *counts = row_of(config, name);
         const json_t *value = json_object_get(config->root, key->name);
+        if (counts != key && strcmp(counts->name, key->name) == 0)
+            continue; // The first line counts.
         if (counts != key && stands(config, key) &&
             !json_equal(value, json_object_get(config->root, counts->name))) {
             hec_hf_refuse(config, name, "must be %s", key->name);
@@ -254,9 +257,9 @@ json_t *hec_hf_list(struct hec_hf_config *config, const char *key) {
 
 bool hec_hf_descend(struct hec_hf_config *config, const char *key) {
     if (!hec_hf_need(config, key) || !hec_hf_enter(config, key)) return false;
-    config->root = config->section;
+    config->root = config->section.object;
     config->root_key = key;
-    config->section_key = NULL;
+    hec_hf_leave(config);
     return true;
 }
 
@@ -267,14 +270,13 @@ bool hec_hf_enter(struct hec_hf_config *config, const char *key) {
         hec_hf_refuse(config, key, "must be an object");
         return false;
     }
-    config->section = value;
-    config->section_key = key;
+    config->section.object = value;
+    config->section.key[config->section.depth++] = key;
     return true;
 }
 
 void hec_hf_leave(struct hec_hf_config *config) {
-    config->section = config->root;
-    config->section_key = NULL;
+    config->section = (struct hec_hf_section){.object = config->root};
 }
 
 static bool says_nothing(const json_t *value) {

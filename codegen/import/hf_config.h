@@ -23,6 +23,14 @@ struct hec_hf_key {
     bool each;  // It may be a list, of the same value for each layer.
 };
 
+// An object of the file, and the keys that lead to it from the root.
+enum { HEC_HF_DEPTH = 2 };
+struct hec_hf_section {
+    json_t *object;
+    const char *key[HEC_HF_DEPTH];
+    int depth; // 0: the root.
+};
+
 struct hec_hf_config {
     struct hec_arena *arena;
     const char *path;
@@ -30,8 +38,7 @@ struct hec_hf_config {
     json_t *file,
         *root; // The content of the file, and the object of it that describes the model: the same, or a part.
     const char *root_key;          // NULL: the same.
-    json_t *section;               // Keys are looked up in it: the root, or an object in it.
-    const char *section_key;       // NULL: the root.
+    struct hec_hf_section section; // Keys are looked up in it: the root, or an object in it.
     const struct hec_hf_key *keys; // Keys of the root, ended by one without a name; NULL: any.
     json_t *standing; // Values that stand for keys of the root, as they were asked for.
     bool sound;       // Nothing was refused so far.
@@ -68,7 +75,7 @@ json_t *hec_hf_list(struct hec_hf_config *config, const char *key);
 // From here on the object `key` is the root, for good. It is refused that there is none.
 bool hec_hf_descend(struct hec_hf_config *config, const char *key);
 
-// From here on keys are those of the object `key` of the root, until it is left. False: there is none.
+// From here on keys are those of the object `key` of the section, until all are left. False: there is none.
 bool hec_hf_enter(struct hec_hf_config *config, const char *key);
 void hec_hf_leave(struct hec_hf_config *config);
 

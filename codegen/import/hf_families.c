@@ -19,20 +19,20 @@
 
 // The keys of all families. The last lines change nothing that a program computes.
 #define COMMON MUST("num_experts_per_tok"), BASE
-#define BASE                                                                                       \
+#define BASE USUAL("hidden_act", "\"silu\""), BASE_WITHOUT_ACT
+#define BASE_WITHOUT_ACT                                                                           \
     MUST("model_type"), MUST("vocab_size"), MUST("hidden_size"), MUST("num_hidden_layers"),        \
-        MUST("num_attention_heads"), USUAL("hidden_act", "\"silu\""),                              \
-        USUAL("max_position_embeddings", NONE), USUAL("tie_word_embeddings", "false"),             \
-        USUAL("attention_dropout", "0"), USUAL("dtype", NONE), USUAL("torch_dtype", NONE),         \
-        USUAL("quantization_config", NONE), USUAL("per_layer_config", NONE),                       \
-        USUAL("rope_parameters", NONE), USUAL("rope_scaling", NONE),                               \
-        USUAL("original_max_position_embeddings", NONE), USUAL("output_router_logits", "false"),   \
-        USUAL("_name_or_path", NONE), USUAL("architectures", NONE), USUAL("auto_map", NONE),       \
-        USUAL("bos_token_id", NONE), USUAL("chunk_size_feed_forward", NONE),                       \
-        USUAL("eos_token_id", NONE), USUAL("id2label", NONE), USUAL("initializer_range", NONE),    \
-        USUAL("label2id", NONE), USUAL("output_attentions", NONE),                                 \
-        USUAL("output_hidden_states", NONE), USUAL("pad_token_id", NONE),                          \
-        USUAL("return_dict", NONE), USUAL("sep_token_id", NONE),                                   \
+        MUST("num_attention_heads"), USUAL("max_position_embeddings", NONE),                       \
+        USUAL("tie_word_embeddings", "false"), USUAL("attention_dropout", "0"),                    \
+        USUAL("dtype", NONE), USUAL("torch_dtype", NONE), USUAL("quantization_config", NONE),      \
+        USUAL("per_layer_config", NONE), USUAL("rope_parameters", NONE),                           \
+        USUAL("rope_scaling", NONE), USUAL("original_max_position_embeddings", NONE),              \
+        USUAL("output_router_logits", "false"), USUAL("_name_or_path", NONE),                      \
+        USUAL("architectures", NONE), USUAL("auto_map", NONE), USUAL("bos_token_id", NONE),        \
+        USUAL("chunk_size_feed_forward", NONE), USUAL("eos_token_id", NONE),                       \
+        USUAL("id2label", NONE), USUAL("initializer_range", NONE), USUAL("label2id", NONE),        \
+        USUAL("output_attentions", NONE), USUAL("output_hidden_states", NONE),                     \
+        USUAL("pad_token_id", NONE), USUAL("return_dict", NONE), USUAL("sep_token_id", NONE),      \
         USUAL("transformers_version", NONE), USUAL("use_cache", NONE)
 
 #define ROPE(theta) USUAL("rope_theta", theta), USUAL("partial_rotary_factor", NONE)

@@ -27,9 +27,17 @@ struct hec_hf_family {
     const char *bias;      // A key: whether the GEMMs of queries, keys and values have biases.
     bool bias_out;         // With it the GEMM behind attention has one, too.
     bool window_by_flag;   // A window counts where use_sliding_window says so.
-    // Which layers have the window: all; those that layer_types names, or from max_window_layers on; or those that are
-    // named, as versions of transformers differ in what they take otherwise.
-    enum { HEC_HF_ALL_LAYERS, HEC_HF_LAST_LAYERS, HEC_HF_NAMED_LAYERS } windows;
+    // Which layers have the window: all; those that layer_types names, or from max_window_layers on; those that are
+    // named, as versions of transformers differ in what they take otherwise; or all but each so many-th, as
+    // sliding_window_pattern says.
+    enum {
+        HEC_HF_ALL_LAYERS,
+        HEC_HF_LAST_LAYERS,
+        HEC_HF_NAMED_LAYERS,
+        HEC_HF_PATTERN_OF_LAYERS
+    } windows;
+    // Layers with a window rotate in their own way: rope_parameters has an object for each kind.
+    bool rope_by_kind;
     bool
         renormalized; // Always the weights of the chosen experts; otherwise as norm_topk_prob says.
     bool aux;         // The loss that output_router_logits asks for.
@@ -53,6 +61,8 @@ struct hec_hf_family {
     bool norm_last;          // Queries and keys are rotated first, and normalized then.
     bool ntk_alpha;          // rope_type dynamic with an alpha changes theta.
     bool nope;               // Layers without a window know no positions, if others have one.
+    bool zero_centered;      // Gains of norms are 1 and what is stored.
+    bool gelu_tanh;          // hidden_act "gelu" is the form with tanh.
     bool gated;              // Attention has a gate.
     enum hec_hf_order order; // Where a layer has its norms.
 };

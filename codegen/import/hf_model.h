@@ -41,6 +41,14 @@ struct hec_hf_factors {
         residual;  // Factors of embeddings, and of the values that layers add; 1: none.
     double scores; // A factor of attention's scores; 0: 1 / sqrt(head_width).
     double logits; // Logits are divided by it.
+    double cap_scores, cap_logits; // Caps of scores and of logits; 0: none.
+};
+
+// How rope turns.
+struct hec_hf_rope {
+    double theta;
+    const char *scaling; // As the language writes it; NULL: none.
+    bool none;           // It does not.
 };
 
 struct hec_hf_model {
@@ -53,7 +61,8 @@ struct hec_hf_model {
     enum hec_hf_order order;
     bool interleaved;      // Rotates neighbouring elements.
     bool norm_last;        // Norms of queries and keys come after rope.
-    bool nope;             // Attention without a window does not rotate.
+    bool apart;            // Layers with a window rotate in their own way, `windowed`.
+    bool zero_centered;    // Gains of norms are 1 and what is stored.
     bool gated;            // Attention's output is multiplied by a gate of its own.
     enum hec_hf_norm norm; // Norm of queries and keys: of each head, or of all together.
     bool bias_qkv, bias_out, sinks;
@@ -61,11 +70,11 @@ struct hec_hf_model {
     int64_t window;      // 0: none.
     int64_t window_from; // The first layer with it,
     json_t *layer_types; // where these do not say which layers have it; borrowed, may be NULL.
-    double eps, theta;
-    double partial;      // The part of a head's width that rope rotates.
-    int64_t rotated;     // The same in elements, the first ones.
-    const char *scaling; // Scaling of rope, as the language writes it; NULL: none.
-    const char *act;     // "silu"
+    double eps;
+    struct hec_hf_rope rope, windowed;
+    double partial;  // The part of a head's width that rope rotates.
+    int64_t rotated; // The same in elements, the first ones.
+    const char *act; // "silu"
     // For experts whose GEMMs are clamped, and have biases as the router has: the largest value, and a factor in the
     // sigmoid.
     double limit, alpha; // 0: not so.

@@ -5,7 +5,7 @@
 #include "codegen/import/hf_families.h"
 #include "lang/base/str.h"
 
-enum { POSITIONS_MOST = 4096, FAMILIES_MOST = 256 };
+enum { POSITIONS_MOST = 4096, FAMILIES_MOST = 256, LAYERS_MOST = 1 << 16 };
 
 // Enters the text model of a model that also reads images.
 static const char *read_type(struct hec_hf_config *config) {
@@ -55,6 +55,18 @@ static const struct hec_hf_family *find_family(struct hec_hf_config *config) {
 
 // ---- attention
 
+// layer_types where each so many-th layer has no window.
+static json_t *pattern_of(struct hec_hf_config *config, const struct hec_hf_model *model) {
+    const int64_t every = hec_hf_count(config, "sliding_window_pattern", 0);
+    json_t *types = hec_checked(json_array());
+    for (int64_t i = 0; i < model->layers && i < LAYERS_MOST; i++) {
+        const char *type = (i + 1) % every ? HEC_HF_WINDOWED : "full_attention";
+        json_array_append_new(types, json_string(type));
+    }
+    json_object_set_new(config->standing, "layer_types", types);
+    return types;
+}
+
 // Which layers have the window, if there is one.
 static void read_layer_types(struct hec_hf_config *config, const struct hec_hf_family *family,
                              struct hec_hf_model *model) {
@@ -63,6 +75,8 @@ static void read_layer_types(struct hec_hf_config *config, const struct hec_hf_f
         model->window_from = hec_hf_count(config, "max_window_layers", model->layers);
     if (!types && family->windows == HEC_HF_NAMED_LAYERS && model->window)
         hec_hf_refuse(config, "use_sliding_window", "needs layer_types: the layers that have it");
+    if (!types && family->windows == HEC_HF_PATTERN_OF_LAYERS)
+        types = model->layer_types = pattern_of(config, model);
     if (types && (int64_t)json_array_size(types) != model->layers)
         hec_hf_refuse(config, "layer_types", "must have one for each layer");
     for (size_t i = 0; i < json_array_size(types); i++) {
@@ -121,7 +135,7 @@ static void read_attention(struct hec_hf_config *config, const struct hec_hf_fam
     model->gated = family->gated;
     model->norm_last = family->norm_last;
     model->interleaved |= family->interleaved;
-    model->nope = family->nope && model->window;
+    model->zero_centered = family->zero_centered;
 }
 
 // Those of families that have such keys.
@@ -133,12 +147,15 @@ static double read_factor(struct hec_hf_config *config, const char *key, double 
 
 static void read_factors(struct hec_hf_config *config, struct hec_hf_model *model) {
     const bool by_width = hec_hf_flag(config, "mup_enabled", false);
-    model->factors =
-        (struct hec_hf_factors){.embedding = read_factor(config, "embedding_multiplier",
-                                                         by_width ? sqrt((double)model->width) : 1),
-                                .residual = read_factor(config, "residual_multiplier", 1),
-                                .scores = read_factor(config, "attention_multiplier", 0),
-                                .logits = read_factor(config, "logits_scaling", 1)};
+    const double scalar = read_factor(config, "query_pre_attn_scalar", 0);
+    model->factors = (struct hec_hf_factors){
+        .embedding =
+            read_factor(config, "embedding_multiplier", by_width ? sqrt((double)model->width) : 1),
+        .residual = read_factor(config, "residual_multiplier", 1),
+        .scores = read_factor(config, "attention_multiplier", scalar > 0 ? 1 / sqrt(scalar) : 0),
+        .logits = read_factor(config, "logits_scaling", 1),
+        .cap_scores = read_factor(config, "attn_logit_softcapping", 0),
+        .cap_logits = read_factor(config, "final_logit_softcapping", 0)};
 }
 
 // ---- experts
@@ -302,7 +319,8 @@ static void read_dense_layers(struct hec_hf_config *config, const struct hec_hf_
             config, family->dense_width ? family->dense_width : "intermediate_size", 0);
 }
 
-static void read_act(struct hec_hf_config *config, struct hec_hf_model *model) {
+static void read_act(struct hec_hf_config *config, const struct hec_hf_family *family,
+                     struct hec_hf_model *model) {
     static const char *const known[][2] = {{"silu", "silu"},
                                            {"swish", "silu"},
                                            {"gelu", "gelu_erf"},
@@ -313,6 +331,7 @@ static void read_act(struct hec_hf_config *config, struct hec_hf_model *model) {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(known[i][0], act) == 0) model->act = known[i][1];
     }
+    if (family->gelu_tanh && strcmp(act, "gelu") == 0) model->act = "gelu";
     if (!model->act)
         hec_hf_refuse(config, "hidden_act", "is not known; silu, gelu, gelu_new and relu are");
 }
@@ -385,7 +404,7 @@ bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model)
     model->tied = hec_hf_flag(config, "tie_word_embeddings", false);
     if (!*dtype && hec_hf_has(config, "quantization_config")) dtype = "bfloat16";
     model->bf16 = strcmp(read_dtype(config, dtype), "bfloat16") == 0;
-    read_act(config, model);
+    read_act(config, family, model);
     if (family->dense)
         model->mlp_width = hec_hf_count(config, "intermediate_size", 0);
     else

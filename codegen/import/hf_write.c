@@ -22,6 +22,15 @@ static void write_factors(const struct hec_hf_model *m, struct hec_writer *out) 
     if (by->scores > 0) hec_line(out, "let score_scale = %.17g  # of attention", by->scores);
     if (by->logits != 1)
         hec_line(out, "let logit_scale = %.17g  # logits are divided by it", by->logits);
+    if (by->cap_scores > 0) hec_line(out, "let score_cap = %.17g  # of attention", by->cap_scores);
+    if (by->cap_logits > 0) hec_line(out, "let logit_cap = %.17g", by->cap_logits);
+}
+
+static void write_rope_dims(const struct hec_hf_model *m, struct hec_writer *out) {
+    const double theta = m->rope.none ? m->windowed.theta : m->rope.theta;
+    hec_line(out, "let eps = %.15g, theta = %.15g", m->eps, theta);
+    if (m->apart && !m->rope.none)
+        hec_line(out, "let local_theta = %.15g  # of layers with the window", m->windowed.theta);
 }
 
 static void write_dims(const struct hec_hf_model *m, struct hec_writer *out) {
@@ -51,7 +60,7 @@ static void write_dims(const struct hec_hf_model *m, struct hec_writer *out) {
     if (m->dense_width)
         hec_line(out, "dim M = %" PRId64 "  # width of layers without experts", m->dense_width);
     if (m->predictor) hec_line(out, "dim D2 = 2 * D  # what the predictor takes in");
-    hec_line(out, "let eps = %.15g, theta = %.15g", m->eps, m->theta);
+    write_rope_dims(m, out);
     if (m->limit > 0)
         hec_line(out, "let limit = %.15g, alpha = %.15g  # of experts", m->limit, m->alpha);
     write_factors(m, out);
@@ -62,14 +71,19 @@ static void write_dims(const struct hec_hf_model *m, struct hec_writer *out) {
     hec_blank(out);
 }
 
+// The norm of `text`, with further arguments.
+static const char *norm_of(const struct hec_hf_model *m, struct hec_writer *out, const char *text,
+                           const char *arguments) {
+    return hec_arena_format(out->arena, "rmsnorm(%s, eps = eps%s%s)", text,
+                            m->zero_centered ? ", gain = zero_centered" : "", arguments);
+}
+
 // `text` of queries or keys with its norm.
 static const char *normalized(const struct hec_hf_model *m, struct hec_writer *out, char of,
                               const char *text) {
-    if (m->norm == HEC_HF_NORM_HEADS)
-        return hec_arena_format(out->arena, "rmsnorm(%s, eps = eps)", text);
+    if (m->norm == HEC_HF_NORM_HEADS) return norm_of(m, out, text, "");
     if (m->norm == HEC_HF_NORM_ALL)
-        return hec_arena_format(out->arena, "rmsnorm(%s, eps = eps, over = [%c, A])", text,
-                                of == 'q' ? 'H' : 'G');
+        return norm_of(m, out, text, of == 'q' ? ", over = [H, A]" : ", over = [G, A]");
     return text;
 }
 
@@ -100,21 +114,34 @@ static void write_rotated(const struct hec_hf_model *m, const char *scaling, cha
         hec_line(out, "%c = %s%s", of, label, normalized(m, out, of, turned));
         return;
     }
-    if (whole && !m->nope) {
+    if (whole && !m->apart) {
         hec_line(out, "%c = rope(%s, theta = theta%s)", of, all, scaling);
         return;
     }
     hec_line(out, "%c = %s%s", of, label, all);
-    if (m->nope) return;
+    if (m->apart) return;
     hec_line(out, "%c_rope = rope(slice(%c, A = R), theta = theta%s)", of, of, scaling);
     hec_line(out, "%c = concat(%c_rope, slice(%c, A = N, from = R), A = [R, N])", of, of, of);
 }
 
-// Layers that have no window know no positions.
-static void write_unless_nope(const char *scaling, struct hec_writer *out) {
+static void write_turns(const struct hec_hf_rope *rope, const char *theta, const char *pairs,
+                        struct hec_writer *out) {
+    static const char names[] = "qk";
+    for (int i = 0; i < 2; i++)
+        hec_line(out, "%c = rope(%c, theta = %s%s%s%s)", names[i], names[i], theta,
+                 rope->scaling ? ", scaling = " : "", rope->scaling ? rope->scaling : "", pairs);
+}
+
+// Layers with the window turn in their own way; the others may know no positions.
+static void write_turns_apart(const struct hec_hf_model *m, struct hec_writer *out) {
+    const char *pairs = m->interleaved ? ", interleaved = true" : "";
     hec_open(out, "if window > 0 {");
-    hec_line(out, "q = rope(q, theta = theta%s)", scaling);
-    hec_line(out, "k = rope(k, theta = theta%s)", scaling);
+    write_turns(&m->windowed, m->rope.none ? "theta" : "local_theta", pairs, out);
+    if (!m->rope.none) {
+        hec_close(out, "} else {");
+        out->indent++;
+        write_turns(&m->rope, "theta", pairs, out);
+    }
     hec_close(out, "}");
 }
 
@@ -124,13 +151,14 @@ static const char *sdpa_arguments(const struct hec_hf_model *m, struct hec_write
                          : m->local.global_every ? ", chunk = chunk"
                                                  : "";
     const char *scale = m->factors.scores > 0 ? ", scale = score_scale" : "";
-    return hec_arena_format(out->arena, "causal = true%s%s%s", window, scale,
+    const char *cap = m->factors.cap_scores > 0 ? ", cap = score_cap" : "";
+    return hec_arena_format(out->arena, "causal = true%s%s%s%s", window, scale, cap,
                             m->sinks ? ", sinks = sinks" : "");
 }
 
 static void write_attention(const struct hec_hf_model *m, struct hec_writer *out) {
     const char *scaling =
-        m->scaling ? hec_arena_format(out->arena, ", scaling = %s", m->scaling) : "";
+        m->rope.scaling ? hec_arena_format(out->arena, ", scaling = %s", m->rope.scaling) : "";
     if (m->latent.rank) {
         hec_hf_write_latent(m, scaling, out);
         return;
@@ -148,7 +176,7 @@ static void write_attention(const struct hec_hf_model *m, struct hec_writer *out
     write_rotated(m, scaling, 'k', out);
     hec_line(out, "v = %s", projection(m, out, 'v'));
     if (m->local.global_every) hec_hf_write_local(m, scaling, out);
-    if (m->nope) write_unless_nope(scaling, out);
+    if (m->apart) write_turns_apart(m, out);
     const char *arguments = sdpa_arguments(m, out), *bias = m->bias_out ? " + bo" : "";
     if (m->gated)
         hec_line(out, "return (sigmoid(x @ wg) * sdpa(q, k, v, %s)) @ wo%s", arguments, bias);
@@ -279,10 +307,10 @@ static const char *window_text(const struct hec_hf_model *m, struct hec_writer *
 // Adds a block's value to x, with norms before it, behind it, or both.
 static void write_sum(const struct hec_hf_model *m, const char *block, const char *arguments,
                       struct hec_writer *out) {
-    const char *x = m->order == HEC_HF_AFTER ? "x" : "rmsnorm(x, eps = eps)";
+    const char *x = m->order == HEC_HF_AFTER ? "x" : norm_of(m, out, "x", "");
     const char *call = hec_arena_format(out->arena, "%s(%s%s)", block, x, arguments);
     if (m->order != HEC_HF_BEFORE)
-        call = hec_arena_format(out->arena, "post_%s: rmsnorm(%s, eps = eps)", block, call);
+        call = hec_arena_format(out->arena, "post_%s: %s", block, norm_of(m, out, call, ""));
     hec_line(out, "x = x + %s%s", m->factors.residual != 1 ? "residual_scale * " : "", call);
 }
 
@@ -334,8 +362,10 @@ static void write_predictor(struct hec_writer *out) {
 static void write_head(const struct hec_hf_model *m, struct hec_writer *out) {
     const char *head = m->tied ? "embed" : "head";
     if (!m->predictor) {
-        hec_line(out, "return rmsnorm(x, eps = eps) @ %s%s", head,
-                 m->factors.logits != 1 ? " / logit_scale" : "");
+        const char *logits = hec_arena_format(out->arena, "%s @ %s%s", norm_of(m, out, "x", ""),
+                                              head, m->factors.logits != 1 ? " / logit_scale" : "");
+        hec_line(out, m->factors.cap_logits > 0 ? "return softcap(%s, logit_cap)" : "return %s",
+                 logits);
         return;
     }
     hec_line(out, "x = norm: rmsnorm(x, eps = eps)");

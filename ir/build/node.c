@@ -287,9 +287,9 @@ static void build_at_node(struct hec_scope *scope, const struct hec_node *node,
             snprintf(text, sizeof text, "%.*s_turned", (int)own.length, own.data);
     }
     const bool is_norm = node->kind == HEC_NODE_BUILTIN && hec_builtin_takes(node->builtin, "over");
-    if (is_norm && node->operands > 1 && node->operand[1]->kind == HEC_NODE_PARAM) {
-        norm_name(node->operand[1]->param, text, sizeof text);
-    }
+    const struct hec_node *gain = is_norm && node->operands > 1 ? node->operand[1] : NULL;
+    if (gain && gain->kind == HEC_NODE_BUILTIN) gain = gain->operand[0]; // One is added to it.
+    if (gain && gain->kind == HEC_NODE_PARAM) norm_name(gain->param, text, sizeof text);
     hec_build_at(scope, node->at, node->name ? node->name : text[0] ? text : NULL);
 }
 

@@ -47,6 +47,15 @@ static bool read_switch(struct hec_site *site, const struct hec_expr *expr, cons
     return hec_argument_bool(site, expr, name, value);
 }
 
+bool hec_is_zero_centered(const struct hec_expr *value) {
+    return value->kind == HEC_EXPR_NAME && !strcmp(value->text, "zero_centered");
+}
+
+static bool has_zero_centered(const struct hec_expr *expr) {
+    const struct hec_argument *argument = hec_argument(expr, "gain");
+    return argument && hec_is_zero_centered(argument->value);
+}
+
 // The name of the norm's parameters: its label, or from the call or variable it serves.
 static const char *norm_name(struct hec_site *site, const struct hec_expr *expr,
                              const char *callee) {
@@ -66,6 +75,21 @@ static const struct hec_node *add_vector(struct hec_site *site, const char *name
     return hec_param_node(site, param, shape);
 }
 
+static const struct hec_node *add_gain(struct hec_site *site, const char *name,
+                                       const struct hec_expr *expr, const struct hec_shape *shape) {
+    const bool centered = has_zero_centered(expr);
+    const struct hec_node *gain =
+        add_vector(site, name, expr->text_at, shape, centered ? HEC_INIT_ZEROS : HEC_INIT_ONES);
+    if (!centered) return gain;
+    const struct hec_node one = {.kind = HEC_NODE_NUMBER, .number = 1, .at = expr->at};
+    return hec_add_node(site, (struct hec_node){.kind = HEC_NODE_BUILTIN,
+                                                .builtin = HEC_BUILTIN_add,
+                                                .shape = *shape,
+                                                .at = expr->at,
+                                                .operands = 2,
+                                                .operand = {gain, hec_add_node(site, one)}});
+}
+
 // A bias without a gain is added behind the norm: it is returned. Else NULL.
 static const struct hec_node *add_parameters(struct hec_site *site, const struct hec_expr *expr,
                                              const char *callee, bool gain, bool bias,
@@ -78,14 +102,12 @@ static const struct hec_node *add_parameters(struct hec_site *site, const struct
     const char *name = norm_name(site, expr, callee);
     hec_take_name(site, name, expr->label ? expr->label_at : expr->text_at);
     if (!hec_builtin_takes(node->builtin, "bias")) {
-        node->operand[node->operands++] =
-            add_vector(site, name, expr->text_at, &shape, HEC_INIT_ONES);
+        node->operand[node->operands++] = add_gain(site, name, expr, &shape);
         return NULL;
     }
     if (gain) {
         const char *gain_name = hec_arena_format(checker->arena, "%s.gain", name);
-        node->operand[node->operands++] =
-            add_vector(site, gain_name, expr->text_at, &shape, HEC_INIT_ONES);
+        node->operand[node->operands++] = add_gain(site, gain_name, expr, &shape);
     }
     if (!bias) return NULL;
     const char *bias_name = hec_arena_format(checker->arena, "%s.bias", name);
@@ -139,7 +161,7 @@ struct hec_value hec_norm(struct hec_site *site, const struct hec_expr *expr,
     bool gain = true, bias = false;
     if (!read_over(site, expr, x, &node.attribute.over)) return broken;
     if (!hec_argument_real(site, expr, "eps", &node.attribute.eps)) return broken;
-    if (!read_switch(site, expr, "gain", &gain)) return broken;
+    if (!has_zero_centered(expr) && !read_switch(site, expr, "gain", &gain)) return broken;
     if (hec_builtin_takes(builtin, "bias") && !read_switch(site, expr, "bias", &bias))
         return broken;
     if (!check_input(site, expr, &node)) return broken;

@@ -220,6 +220,9 @@ hec_call_fn hec_call_slice, hec_call_concat, hec_call_ahead, hec_call_documents,
 
 // -- norm.c
 
+// Whether an argument's value is `zero_centered`, of gains of norms.
+bool hec_is_zero_centered(const struct hec_expr *value);
+
 struct hec_value hec_norm(struct hec_site *site, const struct hec_expr *expr,
                           enum hec_builtin builtin, const char *callee);
 

@@ -35,7 +35,8 @@ static void check_arguments(struct hec_site *site, const struct hec_expr *expr) 
     for (int i = 0; i < expr->arguments.count; i++) {
         const struct hec_argument *argument = &expr->arguments.item[i];
         const struct hec_expr *value = argument->value;
-        const bool word = value->kind == HEC_EXPR_NAME && !strcmp(value->text, "none");
+        const bool word = value->kind == HEC_EXPR_NAME &&
+                          (!strcmp(value->text, "none") || hec_is_zero_centered(value));
         if (argument->name && !strcmp(argument->name, "scaling") && value->kind == HEC_EXPR_CALL)
             check_arguments(site, value);
         else if (!word || !argument->name)

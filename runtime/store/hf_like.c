@@ -115,15 +115,17 @@ static bool copy(const struct hrt_hf_like *like, const char *to, const char *nam
 static json_t *text_config(const struct hrt_hf_like *like) {
     const json_t *text = json_object_get(like->config, "text_config");
     const char *type = json_string_value(json_object_get(text, "model_type"));
-    const bool kimi = type && strcmp(type, "kimi_k2") == 0;
-    if (!type || (!kimi && strcmp(type, "llama4_text") != 0)) return json_copy(like->config);
+    const struct hrt_hf_family *family = type ? hrt_store_hf_family_named(type) : NULL;
+    const char *alone = family ? hrt_store_hf_alone(family) : NULL;
+    if (!alone) return json_copy(like->config);
     json_t *config = json_copy((json_t *)text);
     json_t *dtype = json_object_get(like->config, "dtype");
     if (!dtype) dtype = json_object_get(like->config, "torch_dtype");
     if (dtype && !json_object_get(config, "dtype") && !json_object_get(config, "torch_dtype"))
         json_object_set(config, "dtype", dtype);
-    const char *class = kimi ? "DeepseekV3ForCausalLM" : "Llama4ForCausalLM";
-    json_object_set_new(config, "architectures", json_pack("[s]", class));
+    json_t *own = json_loads(alone, 0, NULL);
+    json_object_update(config, own);
+    json_decref(own);
     return config;
 }
 

@@ -39,6 +39,11 @@ enum { PATH = 512 };
     {                                                                                              \
         .ours = HRT_HF_PASSED, .layout = { {.name = there} }                                       \
     }
+// The text model alone, out of a model that also reads images, says this in its config.json.
+#define ALONE(json)                                                                                \
+    {                                                                                              \
+        .ours = HRT_HF_ALONE, .layout = { {.name = json} }                                         \
+    }
 // Queries, keys and values behind one another.
 #define PART_OF_QKV(path, theirs, how, which)                                                      \
     {                                                                                              \
@@ -258,6 +263,11 @@ static const struct hrt_hf_rule *find_rule(const struct hrt_hf_family *family, c
 
 bool hrt_store_hf_may_predict(const struct hrt_hf_family *family) {
     return find_rule(family, MTP "eh_proj", false) != NULL;
+}
+
+const char *hrt_store_hf_alone(const struct hrt_hf_family *family) {
+    const struct hrt_hf_rule *rule = find_rule(family, HRT_HF_ALONE, false);
+    return rule ? rule->layout[0].name : NULL;
 }
 
 const struct hrt_hf_rule *hrt_store_hf_rule_of(const struct hrt_hf_family *family,

@@ -49,6 +49,9 @@ enum { HRT_HF_LAYOUTS = 3 };
 // number of layers.
 #define HRT_HF_PASSED "-"
 
+// The same; the name is JSON. A text model out of a model that also reads images has these keys in its own config.json.
+#define HRT_HF_ALONE "="
+
 struct hrt_hf_rule {
     const char *ours; // Pattern of struct hrt_param's path; * is any text without a dot.
     struct hrt_hf_layout layout[HRT_HF_LAYOUTS]; // The first is the one that is written.
@@ -66,6 +69,9 @@ const struct hrt_hf_family *hrt_store_hf_family_named(const char *name);
 // The first rule for a parameter of this path (struct hrt_param), or NULL.
 const struct hrt_hf_rule *hrt_store_hf_rule_of(const struct hrt_hf_family *family,
                                                const char *path);
+
+// The JSON of HRT_HF_ALONE; NULL: the family has no text model that may be a part.
+const char *hrt_store_hf_alone(const struct hrt_hf_family *family);
 
 // Steps through the rules of layers and model; begin with NULL. NULL: there is no further one.
 const struct hrt_hf_rule *hrt_store_hf_next_rule(const struct hrt_hf_family *family,

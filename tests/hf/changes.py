@@ -11,7 +11,7 @@ from harness import load
 BASES = ("mixtral", "olmoe", "qwen2_moe", "qwen3_moe", "dots1", "deepseek_v2", "deepseek_v2_lite", "deepseek_v3", "glm4_moe",
          "glm4_moe_air", "glm4_moe_lite", "solar_open", "minimax_m2", "gpt_oss", "llama4_text", "llama4_text_wide", "hy_v3",
          "ernie4_5_moe", "granitemoe", "granitemoeshared", "hunyuan_v1_moe", "flex_olmo", "exaone_moe", "afmoe", "sarvam_moe", "sarvam_mla",
-         "llama", "mistral", "qwen3")
+         "llama", "mistral", "qwen3", "gemma", "gemma2", "gemma3_text")
 WINDOWED, FULL, CHUNKED = "sliding_attention", "full_attention", "chunked_attention"
 YARN = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 4}
 LLAMA3 = {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 32}
@@ -53,7 +53,14 @@ FACTORS = {"embedding_multiplier": [1, 2.5, 0], "residual_multiplier": [1.0, 2.0
 WORDS = {"layer_types": [[FULL] * 4, [WINDOWED] * 4, [WINDOWED, FULL, FULL, WINDOWED], [FULL], []],
          "mlp_layer_types": [["dense", "dense", "sparse", "sparse"], ["sparse"] * 4, ["sparse", "dense"], []],
          "num_shared_experts": [1, 2, 0]}
+GEMMA = {"hidden_activation": ["gelu", "relu", "silu", "tanh"], "query_pre_attn_scalar": [3, 8, 0], "attn_logit_softcapping": [3.0, 0.5, 0],
+         "final_logit_softcapping": [3.0, 0.5, 0], "use_bidirectional_attention": FLAG, "mup_enabled": FLAG}
 OTHERS_OF = {
+    "gemma": GEMMA, "gemma2": GEMMA,
+    "gemma3_text": {**GEMMA, **WORDS, "sliding_window_pattern": [2, 3, 1], "rope_local_base_freq": [9.0, 500.0, 0], "rope_scaling": [
+        {}, {"rope_type": "linear", "factor": 3.0}, {"rope_theta": 50.0}, {"type": "linear", "factor": 3.0}, {"rope_type": "linear"}, YARN],
+        "rope_parameters": [{}, {FULL: {"rope_type": "linear", "factor": 3.0}}, {WINDOWED: {"rope_theta": 9.0}}, {FULL: None, WINDOWED: YARN},
+                            {"rope_theta": 777.0}, {"rope_type": "linear", "factor": 3.0}]},
     "hy_v3": {"num_shared_experts": [1, 2, 0], "router_scaling_factor": [0.5, 1, 0], "enable_moe_fp32_combine": FLAG},
     "ernie4_5_moe": {"moe_num_experts": [4, 8], "moe_k": [1, 3, 9], "moe_num_shared_experts": [1, 0], "moe_layer_interval": [1, 2, 3, 0],
                      "moe_layer_start_index": [0, 1, 2, 5], "moe_layer_end_index": [-1, 3, 2, 9], "moe_norm_min": [1e-12, 0.5], "use_bias": FLAG},
@@ -76,6 +83,11 @@ def older(config):
     """The same config as it was written before rope had an object for all of it."""
     config = copy.deepcopy(config)
     rope = config.pop("rope_parameters")
+    if FULL in rope:
+        config["rope_local_base_freq"] = rope[WINDOWED]["rope_theta"]
+        config["rope_theta"] = rope[FULL].pop("rope_theta")
+        config["rope_scaling"] = rope[FULL]
+        return config
     config["rope_theta"] = rope.pop("rope_theta")
     if "partial_rotary_factor" in rope:
         config["partial_rotary_factor"] = rope.pop("partial_rotary_factor")
@@ -107,6 +119,21 @@ def others_of(family):
     return {**OTHERS, **OTHERS_OF.get(family, {})}
 
 
+def sections(config, key):
+    """Paths of the objects of rope: one, or one for each kind of layers."""
+    section = config.get(key)
+    if not section:
+        return []
+    kinds = [kind for kind in (FULL, WINDOWED) if isinstance(section.get(kind), dict)]
+    return [[key, kind] for kind in kinds] or [[key]]
+
+
+def inside(config, path):
+    for key in path:
+        config = config[key]
+    return config
+
+
 def changes(family):
     """{name: config} of the bases and of every change of one key."""
     found, values = {}, others_of(family)
@@ -119,14 +146,13 @@ def changes(family):
             for what, change in of_key([base] if base else [], key, key in config, others):
                 found[what] = copy.deepcopy(config)
                 change(found[what])
-        section = "rope_scaling" if base else "rope_parameters"
-        if not config.get(section):
-            continue
-        for key in sorted(set(config[section]) | set(ROPE_OTHERS)):
-            others = [value for value in ROPE_OTHERS.get(key, []) if value != config[section].get(key, ...)]
-            for what, change in of_key([base, section] if base else [section], key, key in config[section], others):
-                found[what] = copy.deepcopy(config)
-                change(found[what][section])
+        for path in sections(config, "rope_scaling" if base else "rope_parameters"):
+            own = inside(config, path)
+            for key in sorted(set(own) | set(ROPE_OTHERS)):
+                others = [value for value in ROPE_OTHERS.get(key, []) if value != own.get(key, ...)]
+                for what, change in of_key([base, *path] if base else path, key, key in own, others):
+                    found[what] = copy.deepcopy(config)
+                    change(inside(found[what], path))
     return {what: config for what, config in found.items() if not what or config not in (found[""],)}
 
 
@@ -140,10 +166,10 @@ def random_config(family, seed):
         config[key] = copy.deepcopy(draw.choice(others[key]))
         if draw.random() < 0.05:
             config[key] = None
-    section = config.get("rope_scaling") or config.get("rope_parameters")
-    if isinstance(section, dict) and section and draw.random() < 0.5:
+    section = "rope_scaling" if config.get("rope_scaling") else "rope_parameters"
+    if isinstance(config.get(section), dict) and config[section] and draw.random() < 0.5:
         key = draw.choice(sorted(ROPE_OTHERS))
-        section[key] = draw.choice(ROPE_OTHERS[key])
+        inside(config, draw.choice(sections(config, section)))[key] = draw.choice(ROPE_OTHERS[key])
     return config
 
 

@@ -89,7 +89,8 @@ def check_predictor(work, program, folder, tokens, case):
 
 # Models that also read images around a text model: their model_type, and a key of the text model with a value that
 # is refused.
-AROUND = {"llama4_text": ("llama4", "floor_scale", 8), "kimi_k2": ("kimi_k25", "moe_layer_freq", 2)}
+AROUND = {"llama4_text": ("llama4", "floor_scale", 8), "kimi_k2": ("kimi_k25", "moe_layer_freq", 2),
+          "gemma3_text": ("gemma3", "query_pre_attn_scalar", 0)}
 
 
 def check_inside(work, program, tokens, case, data):

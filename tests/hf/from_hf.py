@@ -43,6 +43,8 @@ LLAMA4 = {
     "attn_temperature_tuning": True, "floor_scale": 8192, "no_rope_layers": [1, 1, 1, 0] * 12, "output_router_logits": False,
     "router_aux_loss_coef": 0.001, "router_jitter_noise": 0.0, "rms_norm_eps": 1e-5, "rope_theta": 500000.0,
     "use_cache": True, "bos_token_id": 200000, "eos_token_id": [200001, 200007, 200008], "pad_token_id": 200018}
+GEMMA = {"hidden_act": None, "tie_word_embeddings": None, "head_dim": 256, "rms_norm_eps": 1e-6, "attention_bias": False,
+         "attention_dropout": 0.0, "max_position_embeddings": 8192, "pad_token_id": 0}
 # Family, parameters, and the model's config.json.
 FULL = {
     "Hy3-preview": ("hy_v3", 295033528320, {
@@ -171,6 +173,20 @@ FULL = {
         "vocab_size": 151936, "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 36, "num_attention_heads": 32,
         "num_key_value_heads": 8, "head_dim": 128, "rms_norm_eps": 1e-6, "rope_theta": 1000000, "max_window_layers": 36,
         "sliding_window": None, "use_sliding_window": False, "max_position_embeddings": 40960}),
+    "gemma-7b": ("gemma", 8537680896, {
+        **GEMMA, "vocab_size": 256000, "hidden_size": 3072, "intermediate_size": 24576, "num_hidden_layers": 28, "num_attention_heads": 16,
+        "num_key_value_heads": 16, "hidden_act": "gelu"}),
+    "gemma-2-2b": ("gemma2", 2614341888, {
+        **GEMMA, "vocab_size": 256000, "hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 26, "num_attention_heads": 8,
+        "num_key_value_heads": 4, "sliding_window": 4096, "query_pre_attn_scalar": 256, "attn_logit_softcapping": 50.0,
+        "final_logit_softcapping": 30.0, "hidden_activation": "gelu_pytorch_tanh"}),
+    "gemma-3-1b": ("gemma3_text", 999885952, {
+        **GEMMA, "vocab_size": 262144, "hidden_size": 1152, "intermediate_size": 6912, "num_hidden_layers": 26, "num_attention_heads": 4,
+        "num_key_value_heads": 1, "sliding_window": 512, "sliding_window_pattern": 6, "query_pre_attn_scalar": 256,
+        "rope_theta": 1000000, "rope_local_base_freq": 10000, "max_position_embeddings": 32768}),
+    "gemma-3-4b": ("gemma3_text", 3880263168, {  # Its text_config, which leaves out what is usual. Images are not counted.
+        "hidden_act": None, "tie_word_embeddings": None, "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34,
+        "sliding_window": 1024, "rope_scaling": {"factor": 8.0, "rope_type": "linear"}}),
     "gpt-oss-20b": ("gpt_oss", 20914757184, {
         **GPT_OSS, "num_hidden_layers": 24, "num_local_experts": 32,
         "layer_types": ["sliding_attention", "full_attention"] * 12}),
@@ -265,6 +281,11 @@ REFUSED = [
     ("gpt_oss", "swiglu_limit", 0, "`swiglu_limit` must be above 0"),
     ("gpt_oss", "swiglu_alpha", -1, "`swiglu_alpha` must be above 0"),
     ("gpt_oss", "experts_per_token", 3, "`experts_per_token` must be num_experts_per_tok"),
+    ("gemma2", "query_pre_attn_scalar", 0, "`query_pre_attn_scalar` must be above 0"),
+    ("gemma2", "use_bidirectional_attention", True, "`use_bidirectional_attention` must be false: positions see earlier ones alone"),
+    ("gemma3_text", "rope_parameters", {"rope_theta": 1e4}, "`rope_parameters` may hold full_attention and sliding_attention, got rope_theta"),
+    ("gemma3_text", "rope_parameters", {"full_attention": {"rope_type": "linear", "factor": 0.5}}, "`factor` must be at least 1"),
+    ("gemma3_text", "rope_scaling", {"type": "linear", "factor": 8.0}, "`type` must be called rope_type in this family"),
 ]
 # Without these a model would be another one.
 NEEDED = [*[("gpt_oss", key) for key in ("rope_parameters", "head_dim", "num_key_value_heads", "layer_types", "sliding_window",
@@ -323,6 +344,20 @@ def check_windows(work):
         write(work / "window", config)
         said = run(HECATEC, f"--from-hf={work}/window").stdout
         assert (wanted in said and "window = 7)" in said) if wanted else "window = 7" not in said, (wanted, said)
+
+
+def check_pattern(work):
+    """Each so many-th layer has no window, unless layer_types say it; angles of both kinds."""
+    sliding, full = "sliding_attention", "full_attention"
+    for pattern, types, wanted in ((None, None, "if i != 5 {"), (3, None, "if i % 3 != 2 {"),
+                                   (3, [full, sliding] * 3, "if i % 2 == 1 {")):
+        config = {**load("gemma3_text")["config"], "num_hidden_layers": 6, "layer_types": types, "sliding_window_pattern": pattern}
+        if not pattern:
+            config.pop("sliding_window_pattern")
+        write(work / "pattern", config)
+        said = run(HECATEC, f"--from-hf={work}/pattern").stdout
+        for part in (wanted, "window = 3)", "let local_theta = 10000 ", "theta = local_theta)", "theta = theta, scaling = linear(8))"):
+            assert part in said, (part, said)
 
 
 def check_local(work):
@@ -437,6 +472,7 @@ def main():
         work = pathlib.Path(name)
         check_refusals(work)
         check_windows(work)
+        check_pattern(work)
         check_latent(work)
         check_predictor(work)
         check_local(work)

@@ -141,6 +141,16 @@ FAMILIES = {
     "qwen3": (transformers.Qwen3Config, dict(
         intermediate_size=20, num_key_value_heads=2, head_dim=8, tie_word_embeddings=True, use_sliding_window=True,
         sliding_window=3, max_window_layers=1)),
+    "gemma": (transformers.GemmaConfig, dict(
+        intermediate_size=20, num_key_value_heads=1, head_dim=8, pad_token_id=None)),
+    "gemma2": (transformers.Gemma2Config, dict(
+        intermediate_size=20, num_key_value_heads=2, head_dim=8, sliding_window=3, query_pre_attn_scalar=12, attn_logit_softcapping=0.7,
+        final_logit_softcapping=2.0, pad_token_id=None)),
+    "gemma3_text": (transformers.Gemma3TextConfig, dict(
+        num_hidden_layers=4, intermediate_size=20, num_key_value_heads=2, head_dim=8, sliding_window=3, query_pre_attn_scalar=12,
+        layer_types=["sliding_attention", "full_attention"] * 2, pad_token_id=None,
+        rope_parameters={"full_attention": {"rope_theta": 1e6, "rope_type": "linear", "factor": 8.0},
+                         "sliding_attention": {"rope_theta": 1e4, "rope_type": "default"}})),
     "gpt_oss_mxfp4": (transformers.GptOssConfig, dict(
         hidden_size=96, intermediate_size=32, num_hidden_layers=2, num_key_value_heads=2, num_local_experts=4,
         num_experts_per_tok=2, head_dim=8, sliding_window=3, swiglu_limit=1.5)),

@@ -94,6 +94,9 @@ class Theirs:
                 self.drawn[config["model_type"]] = True
                 widen()
             model = self.create(config).double().eval()
+            for part in model.modules():
+                if hasattr(part, "scalar_embed_scale"):  # It was rounded to single precision.
+                    part.embed_scale.fill_(part.scalar_embed_scale)
         except Exception:
             return None
         tensors, tied, inside = {}, model.config.tie_word_embeddings, {}
