@@ -29,11 +29,23 @@ static void set_topology(struct hec_stage *s) {
     s->topology = (struct hpl_topology){(int32_t)devices, (int32_t)nodes, first, node, speed};
 }
 
+// Recorded rows stand for the program's: prices of chunks are in rows, so that plans have to see as many as there will be.
+static void scale(const struct hec_stage *s, uint32_t *rows) {
+    const size_t cells = (size_t)s->plan.experts * (size_t)s->topology.devices;
+    const uint64_t wanted = (uint64_t)s->scene->cost->rows * (uint64_t)s->topology.devices;
+    uint64_t sum = 0;
+    for (size_t k = 0; k < cells; k++) sum += rows[k];
+    if (sum == 0 || sum == wanted) return;
+    for (size_t k = 0; k < cells; k++)
+        rows[k] = (uint32_t)(((unsigned __int128)rows[k] * wanted + sum / 2) / sum);
+}
+
 // Iterations and their microbatches, one after the other: time `at` of the file.
 static void step_of(struct hec_stage *s, int64_t layer, int64_t at, uint32_t *rows) {
     const struct loads *l = s->scene->loads;
     loads_step(l, (uint32_t)(at / l->microbatches), (uint32_t)(s->scene->layer + layer),
                (uint32_t)(at % l->microbatches), rows);
+    scale(s, rows);
 }
 
 // The mean of the iterations that a plan made now serves.
