@@ -41,6 +41,20 @@ const char *hec_part_index(struct hec_emitter *e, const struct hec_nest *nest,
     return text ? text : "0";
 }
 
+const char *hec_part_steps(struct hec_emitter *e, const struct hec_nest *nest,
+                           const struct hec_parts *parts, int index, int width) {
+    const struct hec_tensor whole = hec_tensor_at(parts->whole);
+    const int from = nest->first[nest->loops - 1], to = nest->first[nest->loops];
+    const int64_t begin = parts->part[index].begin;
+    const char *text = "";
+    if (nest->loops > 1)
+        text = HEC_TEXT(e, " && %s %% %d == 0", hec_factor(e, &whole, from, to), width);
+    if (from != parts->at || begin == 0) return text;
+    const char *inner =
+        to - from > 1 ? HEC_TEXT(e, " * %s", hec_factor(e, &whole, from + 1, to)) : "";
+    return HEC_TEXT(e, "%s && %" PRId64 "%s %% %d == 0", text, begin, inner, width);
+}
+
 struct hec_nest hec_whole_nest(const struct hec_parts *parts) {
     const MlirType type = mlirValueGetType(parts->whole);
     return hec_nest_of(hec_tensor_of(type), 1, &type);

@@ -5,15 +5,24 @@
 
 #ifdef __CUDACC__
 #define HKC_PTX(emulated, ...) asm volatile(__VA_ARGS__)
+#define HKC_EMULATED(emulated) ((void)0)
 #define HKC_SITE
 #else
 #define HKC_PTX(emulated, ...) emulated
-#define HKC_SITE , SIMT_SITE // The caller's line, for reports.
+#define HKC_EMULATED(emulated) emulated // A check that a device makes by itself.
+#define HKC_SITE , SIMT_SITE            // The caller's line, for reports.
 #endif
 
 // A 32-bit address in shared memory, as the instructions below take them.
 HKC_DEVICE uint32_t shared_address(const void *p) {
     return (uint32_t)__cvta_generic_to_shared(p);
+}
+
+// Stores 16 bytes of device memory at once. Left to itself, nvcc takes vectors apart that were made number by number.
+HKC_DEVICE void store16(uint4 *to, uint4 x) {
+    HKC_PTX(*to = x, "st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(x.x), "r"(x.y),
+            "r"(x.z), "r"(x.w)
+            : "memory");
 }
 
 // cp.async: asynchronously copies 16 (4) bytes from device to shared memory, of which the first `size` are read and

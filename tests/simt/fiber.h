@@ -148,6 +148,8 @@ void check_fenced(const void *at, size_t bytes);
 
 // --- memory.cpp: the memory that the device can reach.
 
+void check_aligned(const void *at,
+                   size_t multiple);               // Reports an access that a device would refuse.
 bool device_reaches(const void *at, size_t bytes); // All within one live allocation.
 range_t reachable_memory();                        // Where all allocations lie.
 

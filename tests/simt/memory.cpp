@@ -228,6 +228,10 @@ bool unregister_host(const void *at) {
     return registered.live.erase((const char *)at) == 1;
 }
 
+void check_aligned(const void *at, size_t multiple) {
+    if ((uintptr_t)at % multiple) fail("address %p is not a multiple of %zu", at, multiple);
+}
+
 bool device_reaches(const void *at, size_t bytes) {
     const place_t place = place_of(at, bytes);
     return place == ON_DEVICE || place == PINNED;

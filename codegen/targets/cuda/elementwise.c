@@ -22,9 +22,19 @@ const char *hec_cuda_base(struct hec_emitter *e, MlirOperation op) {
 }
 
 int hec_cuda_point(struct hec_emitter *e, struct hec_device_loop *loop, MlirValue value,
-                   bool written) {
+                   enum hec_device_use use) {
     return hec_device_point(loop, mlirValueGetType(value), hec_ref(e, value), name_of(e, value),
-                            written);
+                            use);
+}
+
+// Numbers that are rounded are never sums of several.
+static enum hec_device_use written(MlirType type, bool adds) {
+    return adds && !hec_type_is_rounded(type) ? HEC_DEVICE_ADDED : HEC_DEVICE_WRITTEN;
+}
+
+// Adds a pointer to what an operation makes.
+static void point_result(struct hec_emitter *e, struct hec_device_loop *loop, MlirValue value) {
+    hec_cuda_point(e, loop, value, written(mlirValueGetType(value), hec_home_adds(value)));
 }
 
 void hec_cuda_elementwise(struct hec_emitter *e, MlirOperation op) {
@@ -36,8 +46,9 @@ void hec_cuda_elementwise(struct hec_emitter *e, MlirOperation op) {
     struct hec_device_loop loop = {
         .nest = hec_nest_of(hec_tensor_of(type[operands]), operands + 1, type)};
     loop.threads = loop.nest.loops;
-    hec_cuda_point(e, &loop, result, true);
-    for (int i = 0; i < operands; i++) hec_cuda_point(e, &loop, hec_operand(op, i), false);
+    point_result(e, &loop, result);
+    for (int i = 0; i < operands; i++)
+        hec_cuda_point(e, &loop, hec_operand(op, i), HEC_DEVICE_READ);
     hec_device_loop_begin(e, &loop, hec_cuda_base(e, op));
     struct hec_elements at = {.adds = {hec_home_adds(result)}};
     at.output[0] = hec_device_element(e, &loop, 0);
@@ -55,8 +66,8 @@ void hec_cuda_fused(struct hec_emitter *e, MlirOperation op) {
     struct hec_device_loop loop = {
         .nest = hec_nest_of(hec_tensor_of(type[of.inputs]), of.inputs + of.outputs, type)};
     loop.threads = loop.nest.loops;
-    for (int i = 0; i < of.outputs; i++) hec_cuda_point(e, &loop, of.output[i], true);
-    for (int i = 0; i < of.inputs; i++) hec_cuda_point(e, &loop, of.input[i], false);
+    for (int i = 0; i < of.outputs; i++) point_result(e, &loop, of.output[i]);
+    for (int i = 0; i < of.inputs; i++) hec_cuda_point(e, &loop, of.input[i], HEC_DEVICE_READ);
     hec_device_loop_begin(e, &loop, hec_cuda_base(e, op));
     struct hec_elements at = {0};
     for (int i = 0; i < of.inputs; i++) at.input[i] = hec_device_number(e, &loop, of.outputs + i);
@@ -70,12 +81,12 @@ void hec_cuda_fused(struct hec_emitter *e, MlirOperation op) {
     hec_device_loop_end(e, &loop);
 }
 
-void hec_cuda_store(struct hec_emitter *e, const struct hec_device_loop *loop, const char *number,
-                    bool adds) {
+void hec_cuda_store(struct hec_emitter *e, const struct hec_device_loop *loop, const char *number) {
     const char *to = hec_device_element(e, loop, 0), *rounds = hec_device_rounds(loop, 0);
     if (rounds) {
         hec_statement(e, "%s = %s(%s);", to, rounds, number);
     } else {
+        const bool adds = loop->pointer[0].use == HEC_DEVICE_ADDED;
         hec_statement(e, "%s %s %s;", to, adds ? "+=" : "=", number);
     }
 }
@@ -85,10 +96,10 @@ static void copy(struct hec_emitter *e, const char *to, MlirType type, const cha
                  MlirType from_type, const char *name, bool adds) {
     struct hec_device_loop loop = {.nest = hec_nest_of(hec_tensor_of(type), 1, &type)};
     loop.threads = loop.nest.loops;
-    hec_device_point(&loop, type, to, "to", true);
-    hec_device_point(&loop, from_type, from, "from", false);
+    hec_device_point(&loop, type, to, "to", written(type, adds));
+    hec_device_point(&loop, from_type, from, "from", HEC_DEVICE_READ);
     hec_device_loop_begin(e, &loop, name);
-    hec_cuda_store(e, &loop, hec_device_number(e, &loop, 1), adds);
+    hec_cuda_store(e, &loop, hec_device_number(e, &loop, 1));
     hec_device_loop_end(e, &loop);
 }
 
@@ -103,10 +114,10 @@ void hec_cuda_transpose(struct hec_emitter *e, MlirOperation op) {
     const MlirType type[] = {mlirValueGetType(r), mlirValueGetType(a)};
     struct hec_device_loop loop = {.nest = hec_nest_of(hec_tensor_of(type[0]), 2, type)};
     loop.threads = loop.nest.loops;
-    hec_cuda_point(e, &loop, r, true);
-    hec_cuda_point(e, &loop, a, false);
+    point_result(e, &loop, r);
+    hec_cuda_point(e, &loop, a, HEC_DEVICE_READ);
     hec_device_loop_begin(e, &loop, hec_cuda_base(e, op));
-    hec_cuda_store(e, &loop, hec_device_number(e, &loop, 1), hec_home_adds(r));
+    hec_cuda_store(e, &loop, hec_device_number(e, &loop, 1));
     hec_device_loop_end(e, &loop);
 }
 
@@ -134,8 +145,8 @@ void hec_cuda_sum(struct hec_emitter *e, MlirOperation op) {
     struct hec_device_loop loop = {.nest = hec_nest_of(order, 2, type)};
     const struct hec_nest *nest = &loop.nest;
     while (loop.threads < nest->loops && nest->first[loop.threads] < tr.rank) loop.threads++;
-    hec_cuda_point(e, &loop, r, true);
-    hec_cuda_point(e, &loop, a, false);
+    point_result(e, &loop, r);
+    hec_cuda_point(e, &loop, a, HEC_DEVICE_READ);
     hec_device_loop_begin(e, &loop, hec_cuda_base(e, op));
     hec_statement(e, "%s sum = 0;", e->real);
     for (int i = loop.threads; i < nest->loops; i++) {
@@ -146,6 +157,6 @@ void hec_cuda_sum(struct hec_emitter *e, MlirOperation op) {
     }
     hec_statement(e, "sum += %s;", hec_device_number(e, &loop, 1));
     for (int i = loop.threads; i < nest->loops; i++) hec_close(&e->function->body, "}");
-    hec_cuda_store(e, &loop, "sum", hec_home_adds(r));
+    hec_cuda_store(e, &loop, "sum");
     hec_device_loop_end(e, &loop);
 }

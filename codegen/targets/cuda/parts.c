@@ -11,11 +11,12 @@ static void move_part(struct hec_emitter *e, MlirOperation op, const struct hec_
     const MlirValue to = back ? parts->whole : value, from = back ? value : parts->whole;
     struct hec_device_loop loop = {.nest = hec_part_nest(parts, index)};
     loop.threads = loop.nest.loops;
-    hec_cuda_point(e, &loop, to, true);
-    hec_cuda_point(e, &loop, from, false);
+    const int to_at = hec_cuda_point(e, &loop, to, HEC_DEVICE_WRITTEN);
+    const int from_at = hec_cuda_point(e, &loop, from, HEC_DEVICE_READ);
+    loop.pointer[back ? to_at : from_at].parts = parts;
+    loop.pointer[back ? to_at : from_at].part = index;
     hec_device_loop_begin(e, &loop, hec_cuda_base(e, op));
-    loop.pointer[back ? 0 : 1].index = hec_part_index(e, &loop.nest, parts, index);
-    hec_cuda_store(e, &loop, hec_device_number(e, &loop, 1), false);
+    hec_cuda_store(e, &loop, hec_device_number(e, &loop, 1));
     hec_device_loop_end(e, &loop);
 }
 
@@ -29,9 +30,9 @@ void hec_cuda_slice_grad(struct hec_emitter *e, MlirOperation op) {
     if (!hec_parts_of(op, &parts)) return;
     struct hec_device_loop loop = {.nest = hec_whole_nest(&parts)};
     loop.threads = loop.nest.loops;
-    hec_cuda_point(e, &loop, parts.whole, true);
+    hec_cuda_point(e, &loop, parts.whole, HEC_DEVICE_WRITTEN);
     hec_device_loop_begin(e, &loop, hec_cuda_base(e, op));
-    hec_cuda_store(e, &loop, "0", false);
+    hec_cuda_store(e, &loop, "0");
     hec_device_loop_end(e, &loop);
     move_part(e, op, &parts, 0, true);
 }

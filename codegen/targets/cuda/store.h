@@ -9,10 +9,9 @@ const char *hec_cuda_base(struct hec_emitter *e, MlirOperation op);
 
 // Adds a pointer to a value, called like it. Returns its index.
 int hec_cuda_point(struct hec_emitter *e, struct hec_device_loop *loop, MlirValue value,
-                   bool written);
+                   enum hec_device_use use);
 
 // Writes the statement that gives element 0 of the loop a number, or adds it.
-void hec_cuda_store(struct hec_emitter *e, const struct hec_device_loop *loop, const char *number,
-                    bool adds);
+void hec_cuda_store(struct hec_emitter *e, const struct hec_device_loop *loop, const char *number);
 
 #endif

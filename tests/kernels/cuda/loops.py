@@ -135,26 +135,36 @@ def of_architectures(line, architectures):
     return f"{kernel}: {'; '.join(kept)}" if kept else None
 
 
+def differences(table, golden, architectures, renew="renew_cuda_kernels"):
+    """Prints how lines of some architectures differ from those of a file, and how often they do."""
+    with open(golden, encoding="utf-8") as file:
+        want = file.read().splitlines()
+    if want[0] != table[0]:
+        print(f"{table[0][2:]}, but the table is of {want[0][2:]}: nothing is checked")
+        return 0
+    want = [line for line in (of_architectures(line, architectures) for line in want) if line]
+    faults = [f"only here: {line}" for line in table if line not in want]
+    faults += [f"only in the table: {line}" for line in want if line not in table]
+    print("\n".join(faults + [f"where that is meant: cmake --build build --target {renew}"] * bool(faults)))
+    return len(faults)
+
+
+def version_of(nvcc):
+    """The first line of a table."""
+    return "# nvcc " + re.search(r"V([\d.]+)", output_of(nvcc, "--version")).group(1)
+
+
 def main():
     arguments = [argument for argument in sys.argv[1:] if argument != "--renew"]
     root, build, architectures, golden, nvcc, *tools = arguments
-    version = "# nvcc " + re.search(r"V([\d.]+)", output_of(nvcc, "--version")).group(1)
-    table = [version, HEAD, *lines_of(read_code(root, build, *tools))]
+    table = [version_of(nvcc), HEAD, *lines_of(read_code(root, build, *tools))]
     if len(arguments) < len(sys.argv) - 1:
         refuse_loss(architectures, set(BYTES))
         with open(golden, "w", encoding="utf-8") as file:
             file.write("\n".join(table) + "\n")
         return
-    with open(golden, encoding="utf-8") as file:
-        want = file.read().splitlines()
-    if want[0] != version:
-        print(f"{version[2:]}, but the table is of {want[0][2:]}: nothing is checked")
-        return
-    want = [line for line in (of_architectures(line, architectures) for line in want) if line]
-    faults = [f"only here: {line}" for line in table if line not in want]
-    faults += [f"only in the table: {line}" for line in want if line not in table]
-    print("\n".join(faults + ["where that is meant: cmake --build build --target renew_cuda_kernels"] * bool(faults)))
-    sys.exit(bool(faults))
+    sys.exit(bool(differences(table, golden, architectures)))
 
 
-main()
+if __name__ == "__main__":
+    main()
