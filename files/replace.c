@@ -33,7 +33,7 @@ static bool is_named(int fd, const char *path) {
 // Opens the temporary file and locks it: so other runs keep away while this one writes; the lock ends with the
 // process. A process that holds it longer than a check takes is writing. -1: errno.
 static int open_locked(const char *temporary, mode_t mode) {
-    const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     for (int i = 0; i < LOCK_TRIES; i++) {
         const int fd = open(temporary, flags, mode);
         if (fd < 0) return -1;

@@ -228,6 +228,9 @@ struct hrt_program {
         noise_offset; // Bytes into it: struct hk_noise, which training sets. 0: no jitter, no dropout.
     size_t
         teacher_offset; // Bytes into it: struct hk_teacher, which the runtime sets. 0: no loss is against one.
+    size_t
+        weights_offset; // Bytes into it: const float *, weights of tokens (runtime/params/state.h). 0: no
+                        // loss is a cross-entropy.
     size_t logits_offset; // Bytes into the arena: [batch, positions, vocabulary] after forward.
     int64_t logits_rows;  // Not 0: no more are there at a time, and `logits` computes them.
     bool logits_bf16;     // Logits of bf16; otherwise of `precision`.

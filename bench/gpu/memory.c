@@ -45,14 +45,14 @@ static void gather_grad(struct hkc_lane *lane, const void *arguments) {
 
 static void cross_entropy(struct hkc_lane *lane, const void *arguments) {
     const struct arrays *x = arguments;
-    hkc_cross_entropy_bf16(lane, x->loss, x->lse, x->logits, x->targets, x->scale, x->tokens,
+    hkc_cross_entropy_bf16(lane, x->loss, x->lse, x->logits, x->targets, NULL, x->scale, x->tokens,
                            x->vocabulary);
 }
 
 static void cross_entropy_grad(struct hkc_lane *lane, const void *arguments) {
     const struct arrays *x = arguments;
-    hkc_cross_entropy_grad_bf16(lane, x->logits, x->scale, x->logits, x->lse, x->targets, x->scale,
-                                x->tokens, x->vocabulary);
+    hkc_cross_entropy_grad_bf16(lane, x->logits, x->scale, x->logits, x->lse, x->targets, NULL,
+                                x->scale, x->tokens, x->vocabulary);
 }
 
 static void adamw(struct hkc_lane *lane, const void *arguments) {

@@ -42,13 +42,13 @@ static void run_cross_entropy(void *context) {
     const struct passes *x = context;
     const float scale = 1.0f / tokens;
     float loss;
-    hk_cross_entropy_f32(&loss, x->row, x->a, x->ids, &scale, 512, vocabulary);
+    hk_cross_entropy_f32(&loss, x->row, x->a, x->ids, NULL, &scale, 512, vocabulary);
 }
 
 static void run_cross_entropy_grad(void *context) {
     const struct passes *x = context;
     const float scale = 1.0f / tokens, one = 1;
-    hk_cross_entropy_grad_f32(x->b, &one, x->a, x->row, x->ids, &scale, 512, vocabulary);
+    hk_cross_entropy_grad_f32(x->b, &one, x->a, x->row, x->ids, NULL, &scale, 512, vocabulary);
 }
 
 static void run_router(void *context) {

@@ -115,6 +115,7 @@ static const char *word_text(struct hec_emitter *e, MlirOperation op, const char
     if (strcmp(kind, "routing") == 0) return hec_routing(e, value_of(op, inner));
     if (strcmp(kind, "noise") == 0) return "m->noise";
     if (strcmp(kind, "teacher") == 0) return "m->teacher";
+    if (strcmp(kind, "token_weights") == 0) return "m->token_weights";
     if (strcmp(kind, "layer") == 0) return hec_layer_number(e, op);
     if (strcmp(kind, "step_loads") == 0) return hec_step_loads(e, op);
     if (strcmp(kind, "iteration") == 0) return hec_step_iteration(e, op);

@@ -163,6 +163,8 @@ void hec_model_struct(struct hec_emitter *e, struct hec_writer *out) {
     if (hec_has_teacher(e))
         hec_line(out,
                  "struct hk_teacher teacher; // Its entries for the call's tokens; the runtime's.");
+    if (hec_has_weights(e))
+        hec_line(out, "const float *token_weights; // In losses; NULL: 1. The runtime's.");
     hec_blank(out);
     hec_comment(out, "Temporaries of each function; many share memory.");
     struct_temporaries(e, out);

@@ -101,9 +101,10 @@ static void reserve_names(struct hec_emitter *e) {
                                       "loads",    "params", "rates",    "program",      "losses",
                                       "seek",     "sets",   "settings", "logits",       "parts"};
     static const char *const members[] = {
-        "batch",     "dense",      "experts", "grad",  "ids",   "noise",           "param",
-        "rounded",   "routing",    "rows",    "saved", "scale", "auxiliary_scale", "targets",
-        "iteration", "step_loads", "device",  "lane",  "first", "positions",       "teacher"};
+        "batch",           "dense",     "experts",   "grad",         "ids",    "noise",
+        "param",           "rounded",   "routing",   "rows",         "saved",  "scale",
+        "auxiliary_scale", "targets",   "iteration", "step_loads",   "device", "lane",
+        "first",           "positions", "teacher",   "token_weights"};
     e->group_names.members = true;
     e->globals.arena = e->group_names.arena = e->function_names.arena = &e->arena;
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {

@@ -111,6 +111,10 @@ bool hec_has_teacher(struct hec_emitter *e) {
     return has(e, HEC_OP_distill) || has(e, HEC_OP_dpo) || has(e, HEC_OP_policy);
 }
 
+bool hec_has_weights(struct hec_emitter *e) {
+    return has(e, HEC_OP_cross_entropy) || has(e, HEC_OP_linear_cross_entropy);
+}
+
 MlirOperation hec_step_loads_of(struct hec_emitter *e, MlirOperation set) {
     MlirOperation found = {0};
     HEC_EACH (op, hec_ops_below(e->module)) {

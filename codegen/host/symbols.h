@@ -41,6 +41,7 @@ MlirOperation hec_step_loads_of(struct hec_emitter *e, MlirOperation set);
 bool hec_counts_steps(struct hec_emitter *e); // Whether losses are per batch.
 bool hec_has_noise(struct hec_emitter *e);    // Whether routers have jitter, or values dropout.
 bool hec_has_teacher(struct hec_emitter *e);  // Whether losses are against teacher entries.
+bool hec_has_weights(struct hec_emitter *e);  // Whether losses of tokens are weighted.
 bool hec_has_movement(struct hec_emitter *e); // Whether experts move.
 
 #endif

@@ -434,6 +434,8 @@ static void emit_program(struct hec_emitter *e, struct hec_writer *out,
     if (hec_has_noise(e)) hec_line(out, ".noise_offset = offsetof(struct %s, noise),", e->name);
     if (hec_has_teacher(e))
         hec_line(out, ".teacher_offset = offsetof(struct %s, teacher),", e->name);
+    if (hec_has_weights(e))
+        hec_line(out, ".weights_offset = offsetof(struct %s, token_weights),", e->name);
     if (mlirOperationIsNull(logits)) {
         hec_emit_fault(e, m, "has no slot that holds the logits");
     } else {

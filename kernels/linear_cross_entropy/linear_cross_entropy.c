@@ -3,6 +3,7 @@
 #include "kernels/linear_cross_entropy/linear_cross_entropy.h"
 
 #include <assert.h>
+#include <math.h>
 
 #include "kernels/cross_entropy/cross_entropy.h"
 #include "kernels/matmul/matmul.h"
@@ -35,10 +36,10 @@ static int64_t rows_from(const struct hk_head_dims *dims, int64_t first) {
             hk_matmul_nn_##form(block, x, w, layout, rows(dims, of.count), HK_STORE, NULL);        \
     }                                                                                              \
                                                                                                    \
-    void hk_linear_cross_entropy_##form(type *loss, type *lse, type *block, const type *x,         \
-                                        const weight *w, enum hk_layout layout,                    \
-                                        const int32_t *targets, const type *scale,                 \
-                                        struct hk_head_dims dims, const struct hk_tokens *only) {  \
+    void hk_linear_cross_entropy_##form(                                                           \
+        type *loss, type *lse, type *block, const type *x, const weight *w, enum hk_layout layout, \
+        const int32_t *targets, const float *weights, const type *scale, struct hk_head_dims dims, \
+        const struct hk_tokens *only) {                                                            \
         double sum = 0;                                                                            \
         assert(dims.block > 0 && (!only || only->count <= dims.block));                            \
         if (only) {                                                                                \
@@ -52,7 +53,9 @@ static int64_t rows_from(const struct hk_head_dims *dims, int64_t first) {
             for (int64_t t = 0; t < count; t++) {                                                  \
                 const int32_t target = targets[first + t];                                         \
                 if (target < 0) continue;                                                          \
-                sum += (double)lse[first + t] - (double)block[t * words(&dims) + target];          \
+                const double lost =                                                                \
+                    (double)lse[first + t] - (double)block[t * words(&dims) + target];             \
+                sum = fma(weights ? (double)weights[first + t] : 1, lost, sum);                    \
             }                                                                                      \
         }                                                                                          \
         loss[0] = (type)((double)scale[0] * sum);                                                  \
@@ -73,14 +76,16 @@ static int64_t rows_from(const struct hk_head_dims *dims, int64_t first) {
                                                                                                    \
     void hk_linear_cross_entropy_grad_##form(                                                      \
         type *dx, type *dw, type *block, const type *dloss, const type *x, const weight *w,        \
-        enum hk_layout layout, const type *lse, const int32_t *targets, const type *scale,         \
-        struct hk_head_dims dims, enum hk_write write_dx, enum hk_write write_dw) {                \
+        enum hk_layout layout, const type *lse, const int32_t *targets, const float *weights,      \
+        const type *scale, struct hk_head_dims dims, enum hk_write write_dx,                       \
+        enum hk_write write_dw) {                                                                  \
         assert(dims.block > 0);                                                                    \
         for (int64_t first = 0; first == 0 || first < dims.m; first += dims.block) {               \
             const int64_t count = rows_from(&dims, first), at = first * width(&dims);              \
             logits_##form(block, x, w, layout, &dims, (struct hk_tokens){first, count});           \
             hk_cross_entropy_grad_##suffix(block, dloss, block, lse + first, targets + first,      \
-                                           scale, count, words(&dims));                            \
+                                           weights ? weights + first : NULL, scale, count,         \
+                                           words(&dims));                                          \
             gradients_##form(dx + at, dw, block, x + at, w, layout, rows(&dims, count),            \
                              dims.turned, write_dx, first ? HK_ADD : write_dw);                    \
         }                                                                                          \

@@ -185,7 +185,9 @@ static bool create_state(const struct hrt_run *run, struct hrt_state *state,
                          const struct hrt_data *data, bool training, struct hrt_error *error) {
     const enum hrt_training trains = training ? hrt_cli_run_trains(run) : HRT_NO_TRAINING;
     if (!hrt_train_state_create(state, run->placement, run->comm, trains, error)) return false;
-    const bool taught = hrt_params_state_teach(state, entries_of(run, data), error);
+    const bool taught = data && data->fractions
+                            ? hrt_params_state_weigh(state, error)
+                            : hrt_params_state_teach(state, entries_of(run, data), error);
     if (!hrt_train_ranks_agree(run->comm, taught, error))
         return false; // Joining takes all of them.
     if (!hrt_train_ranks_join(state, error)) return false;

@@ -81,7 +81,7 @@ static void print_json_sources(const struct hrt_data *data,
 
 static void print_json(const struct hrt_run *run, const struct hrt_data *data,
                        const struct hrt_validation *validation) {
-    printf("{\"loss\": %.17g, \"perplexity\": %.17g, \"tokens\": %" PRId64
+    printf("{\"loss\": %.17g, \"perplexity\": %.17g, \"tokens\": %.17g"
            ", \"masked\": %s, \"held_out\": %s",
            validation->loss, fmin(exp(validation->loss), DBL_MAX), validation->targets,
            data->mask.rate > 0 ? "true" : "false", data->validation_cut ? "true" : "false");
@@ -95,10 +95,18 @@ static void print_json(const struct hrt_run *run, const struct hrt_data *data,
     puts("}");
 }
 
+// How many tokens, or the sum of their weights.
+static const char *tokens_text(char text[32], double tokens) {
+    snprintf(text, 32, tokens == floor(tokens) ? "%.0f" : "%.2f", tokens);
+    return text;
+}
+
 static void print_result(const struct hrt_run *run, const struct hrt_data *data,
                          const struct hrt_validation *validation) {
-    printf("validation loss %.6f, perplexity %.4g, %" PRId64 " %stokens", validation->loss,
-           exp(validation->loss), validation->targets, data->mask.rate > 0 ? "masked " : "");
+    char text[32];
+    printf("validation loss %.6f, perplexity %.4g, %s %stokens", validation->loss,
+           exp(validation->loss), tokens_text(text, validation->targets),
+           data->mask.rate > 0 ? "masked " : "");
     if (data->validation_cut)
         printf(" from the last %g %% of each file\n", 100 * data->held_out);
     else
@@ -108,8 +116,9 @@ static void print_result(const struct hrt_run *run, const struct hrt_data *data,
             printf("loss %s %.6f\n", run->program->loss[i].name, validation->named[i]);
     }
     for (int i = 0; data->val_sources > 1 && i < data->val_sources; i++)
-        printf("loss of %.*s %.6f, %" PRId64 " tokens\n", data->val_source[i].name_bytes,
-               data->val_source[i].name, validation->source_loss[i], validation->source_targets[i]);
+        printf("loss of %.*s %.6f, %s tokens\n", data->val_source[i].name_bytes,
+               data->val_source[i].name, validation->source_loss[i],
+               tokens_text(text, validation->source_targets[i]));
 }
 
 static bool evaluate(const struct hrt_run *run, struct hrt_data *data, struct hrt_state *state,

@@ -25,6 +25,7 @@ static bool add_file(struct hrt_data *data, const char *path,
         return false;
     const struct hrt_data_file *file = &grown[data->files++];
     data->weighted |= file->weights.fd >= 0;
+    data->fractions |= file->weights.fd >= 0 && file->weights.halves;
     if (file->group != data->group)
         return hrt_fail(error,
                         data->group > 1
@@ -254,7 +255,7 @@ static bool open_all(struct hrt_data *data, const struct hrt_data_request *reque
     const size_t sequence = ((size_t)data->positions + 1) * sizeof(int32_t);
     data->raw = malloc(sequence);
     data->token = malloc(sequence);
-    data->weight = malloc((size_t)data->positions + 1);
+    data->weight = malloc(sequence);
     data->input = malloc(sequence);
     data->target = malloc(sequence);
     if (!data->raw || !data->token || !data->weight || !data->input || !data->target)
@@ -296,6 +297,10 @@ bool hrt_data_open(struct hrt_data *data, const struct hrt_data_request *request
                      data->teachers.file->path, data->teachers.entries, data->said);
     if (opened && data->weighted && request->teachers > 0 && data->said == 0)
         opened = hrt_fail(error, "a teacher with data that has weights is not yet supported");
+    if (opened && data->fractions && (request->pairs || data->said > 0))
+        opened =
+            hrt_fail(error, "weights between 0 and 1 are of losses of tokens: pairs have none, "
+                            "and advantages of rollouts take any factor");
     if (!opened) hrt_data_close(data);
     return opened;
 }
@@ -395,12 +400,31 @@ static bool read_weights(const struct hrt_data *data, struct place place, struct
     return true;
 }
 
-// Adds the targets of a sequence.
-static bool count_targets(const struct hrt_data *data, struct place place, int64_t *targets,
+// Adds the weights of a sequence's targets, which are multiples of 2^-24: below 2^29 of them the sum is exact.
+static bool count_targets(const struct hrt_data *data, struct place place, double *targets,
                           struct hrt_error *error) {
     if (!read_weights(data, place, error)) return false;
-    for (int64_t t = 1; t <= data->positions; t++) *targets += data->weight[t];
+    for (int64_t t = 1; t <= data->positions; t++)
+        *targets += (double)hrt_data_half_value(data->weight[t]);
     return true;
+}
+
+static bool weights_of(const struct hrt_data *data, struct place place, float *weights,
+                       struct hrt_error *error) {
+    if (!read_weights(data, place, error)) return false;
+    for (int64_t t = 0; t < data->positions; t++)
+        weights[t] = hrt_data_half_value(data->weight[t + 1]);
+    return true;
+}
+
+bool hrt_data_draw_weights(const struct hrt_data *data, uint64_t seed, uint64_t sequence,
+                           float *weights, struct hrt_error *error) {
+    return weights_of(data, place_of_draw(data, seed, sequence), weights, error);
+}
+
+bool hrt_data_window_weights(const struct hrt_data *data, int64_t window, float *weights,
+                             struct hrt_error *error) {
+    return weights_of(data, place_of_window(data, window), weights, error);
 }
 
 static bool read_sequence(const struct hrt_data *data, struct place place, int32_t *ids,
@@ -465,13 +489,13 @@ static bool is_counted(const struct hrt_data *data) {
     return data->weighted && data->group == 1;
 }
 
-static int64_t without_weights(const struct hrt_data *data, int64_t sequences) {
-    if (data->group > 1) return sequences / data->group;
-    return data->weighted ? 0 : sequences * data->targets;
+static double without_weights(const struct hrt_data *data, int64_t sequences) {
+    if (data->group > 1) return (double)(sequences / data->group);
+    return data->weighted ? 0 : (double)(sequences * data->targets);
 }
 
 bool hrt_data_draw_targets(const struct hrt_data *data, uint64_t seed, uint64_t first,
-                           int64_t count, int64_t *targets, struct hrt_error *error) {
+                           int64_t count, double *targets, struct hrt_error *error) {
     *targets = without_weights(data, count);
     for (int64_t i = 0; is_counted(data) && i < count; i++) {
         if (!count_targets(data, place_of_draw(data, seed, first + (uint64_t)i), targets, error))
@@ -481,7 +505,7 @@ bool hrt_data_draw_targets(const struct hrt_data *data, uint64_t seed, uint64_t 
 }
 
 bool hrt_data_window_targets(const struct hrt_data *data, int64_t first, int64_t count,
-                             int64_t *targets, struct hrt_error *error) {
+                             double *targets, struct hrt_error *error) {
     *targets = without_weights(data, count);
     for (int64_t i = 0; is_counted(data) && i < count; i++) {
         if (!count_targets(data, place_of_window(data, first + i), targets, error)) return false;

@@ -72,9 +72,10 @@ struct hrt_data {
     struct hrt_mask mask;
     int64_t targets;         // Targets of one sequence, at most: T, or the number of hidden tokens.
     bool weighted;           // Some files have weights: tokens of weight 0 are nobody's target.
+    bool fractions;          // Some of them may be between 0 and 1.
     void *raw;               // Scratch of one sequence.
     int32_t *token;          // One sequence, T + 1.
-    unsigned char *weight;   // Its weights.
+    uint16_t *weight;        // Its weights, as halves.
     int32_t *input, *target; // Another one's ids and targets.
 };
 
@@ -122,12 +123,18 @@ bool hrt_data_window(const struct hrt_data *data, int64_t window, int32_t *ids, 
 // `windows` [val_sources].
 int64_t hrt_data_val_windows(const struct hrt_data *data, int64_t sequences, int64_t *windows);
 
-// The number of targets, or of pairs, of the training sequences first .. first + count - 1, and of as many validation
-// windows. With weights they are read for it, a bit for each token.
+// The sum of the weights of the targets, or the number of pairs, of the training sequences first .. first + count - 1,
+// and of as many validation windows. It is exact. With weights these are read for it.
 bool hrt_data_draw_targets(const struct hrt_data *data, uint64_t seed, uint64_t first,
-                           int64_t count, int64_t *targets, struct hrt_error *error);
+                           int64_t count, double *targets, struct hrt_error *error);
 bool hrt_data_window_targets(const struct hrt_data *data, int64_t first, int64_t count,
-                             int64_t *targets, struct hrt_error *error);
+                             double *targets, struct hrt_error *error);
+
+// The weights of the targets of these sequences, [T].
+bool hrt_data_draw_weights(const struct hrt_data *data, uint64_t seed, uint64_t sequence,
+                           float *weights, struct hrt_error *error);
+bool hrt_data_window_weights(const struct hrt_data *data, int64_t window, float *weights,
+                             struct hrt_error *error);
 
 // The last T tokens of the validation data's last part.
 bool hrt_data_tail(const struct hrt_data *data, int32_t *ids, struct hrt_error *error);

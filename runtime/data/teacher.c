@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "runtime/data/read.h"
+#include "runtime/data/weights.h"
 
 static const char magic[8] = "hecteach"; // Without its end.
 
@@ -125,14 +126,6 @@ void hrt_data_teacher_file_close(struct hrt_teacher_file *file) {
 
 // ---- reading
 
-static float of_half(uint16_t half) {
-    const int exponent = half >> 10 & 31, fraction = half & 1023;
-    float size = exponent == 31 ? (fraction ? NAN : INFINITY)
-                 : exponent     ? ldexpf((float)(1024 + fraction), exponent - 25)
-                                : ldexpf((float)fraction, -24);
-    return half & 0x8000 ? -size : size;
-}
-
 static uint32_t id_at(const void *ids, int bytes, int64_t i) {
     uint16_t narrow;
     uint32_t wide;
@@ -146,7 +139,7 @@ static uint32_t id_at(const void *ids, int bytes, int64_t i) {
 
 static float log_at(const void *logs, int bytes, int64_t i) {
     float value;
-    if (bytes == 2) return of_half((uint16_t)id_at(logs, 2, i));
+    if (bytes == 2) return hrt_data_half_value((uint16_t)id_at(logs, 2, i));
     memcpy(&value, (const char *)logs + 4 * i, sizeof value);
     return value;
 }

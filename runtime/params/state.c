@@ -38,22 +38,30 @@ static size_t teacher_bytes(const struct hrt_state *state) {
     return hrt_params_state_ids_bytes(state->program) * (size_t)state->teacher.count;
 }
 
-bool hrt_params_state_teach(struct hrt_state *state, int64_t entries, struct hrt_error *error) {
+static bool take_values(struct hrt_state *state, int64_t entries, const char *what,
+                        struct hrt_error *error) {
     _Static_assert(sizeof(float) == sizeof(int32_t), "ids and log-probabilities take as much");
-    const struct hrt_program *program = state->program;
     void *ids = NULL, *log_probs = NULL;
-    if (!program->teacher_offset || !entries) return true;
     state->teacher.count = entries;
     const size_t bytes = teacher_bytes(state);
-    const bool taken =
-        hrt_params_state_take(state, HRT_OF_BOTH, &ids, bytes, "teacher entries", error) &&
-        hrt_params_state_take(state, HRT_OF_BOTH, &log_probs, bytes, "teacher entries", error);
+    const bool taken = hrt_params_state_take(state, HRT_OF_BOTH, &ids, bytes, what, error) &&
+                       hrt_params_state_take(state, HRT_OF_BOTH, &log_probs, bytes, what, error);
     state->said = (struct hrt_said){ids, log_probs};
     if (!taken) return false;
     state->teacher.ids = ids;
     state->teacher.log_probs = log_probs;
     hrt_params_state_tell(state, state->teacher);
     return true;
+}
+
+bool hrt_params_state_teach(struct hrt_state *state, int64_t entries, struct hrt_error *error) {
+    return !state->program->teacher_offset || !entries ||
+           take_values(state, entries, "teacher entries", error);
+}
+
+bool hrt_params_state_weigh(struct hrt_state *state, struct hrt_error *error) {
+    state->weighted = state->program->weights_offset;
+    return !state->weighted || take_values(state, 1, "weights of tokens", error);
 }
 
 void hrt_params_state_forget(struct hrt_state *state) {
@@ -66,8 +74,12 @@ void hrt_params_state_forget(struct hrt_state *state) {
 }
 
 void hrt_params_state_tell(struct hrt_state *state, struct hk_teacher teacher) {
+    char *model = state->model;
     if (!teacher.count) return;
-    *(struct hk_teacher *)((char *)state->model + state->program->teacher_offset) = teacher;
+    if (state->weighted)
+        *(const float **)(model + state->program->weights_offset) = teacher.log_probs;
+    else
+        *(struct hk_teacher *)(model + state->program->teacher_offset) = teacher;
 }
 
 struct hrt_losses hrt_params_state_forward(struct hrt_state *state, int64_t batch, double scale,

@@ -18,7 +18,8 @@
 // The optimizer of a run, or none.
 enum hrt_training { HRT_NO_TRAINING, HRT_BY_ADAMW, HRT_BY_MUON };
 
-// Teacher entries of sequences, [sequences, positions, entries] each; NULL: there is none.
+// Teacher entries of sequences, [sequences, positions, entries] each; or, as log_probs, the weights of their tokens, of
+// which there is one entry. NULL: there is none.
 struct hrt_said {
     int32_t *ids;
     float *log_probs;
@@ -38,6 +39,7 @@ struct hrt_state {
         *targets; // [batch, positions], which the host fills in, too (hrt_params_state_await).
     struct hrt_said said;      // Their teacher entries, which the host fills in, too.
     struct hk_teacher teacher; // The same, as the model has it.
+    bool weighted;             // They are weights.
     double
         *sums; // In memory of both: one per tensor, chunk and rank: scratch of hrt_train_grad_norm.
     struct hk_clipped
@@ -56,7 +58,11 @@ struct hrt_state {
 // program without losses against one, or without entries.
 bool hrt_params_state_teach(struct hrt_state *state, int64_t entries, struct hrt_error *error);
 
-// Tells the model where it finds teacher entries of the calls that follow. Nothing to do where there is none.
+// The same for a weight of each token.
+bool hrt_params_state_weigh(struct hrt_state *state, struct hrt_error *error);
+
+// Tells the model where it finds teacher entries, or weights, of the calls that follow. Nothing to do where
+// there is none.
 void hrt_params_state_tell(struct hrt_state *state, struct hk_teacher teacher);
 
 // Gives back the memory of hrt_params_state_teach.

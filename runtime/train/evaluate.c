@@ -94,7 +94,7 @@ static void take_sums(const struct hrt_data *data, double sum[][SUMS],
         validation->loss += sum[i][0];
         for (int k = 1; k < SUMS; k++) validation->named[k - 1] += sum[i][k];
         validation->source_loss[i] =
-            sum[i][0] / (double)validation->source_targets[i] * (double)validation->targets;
+            sum[i][0] / validation->source_targets[i] * validation->targets;
     }
 }
 
@@ -110,7 +110,7 @@ bool hrt_train_evaluate(struct hrt_state *state, const struct hrt_data *data, in
     e.sound = count_targets(&e, windows, validation);
     if (e.sound && all > 0 && validation->targets == 0)
         return hrt_fail(error, "no token of the validation data counts");
-    e.scale = e.sound && validation->targets > 0 ? 1 / (double)validation->targets : 0;
+    e.scale = e.sound && validation->targets > 0 ? 1 / validation->targets : 0;
     for (int i = 0; i < sources; i++)
         evaluate_source(&e, data->val_source[i].window, windows[i],
                         i + 1 == sources && outputs && outputs->teacher.path, sum[i]);

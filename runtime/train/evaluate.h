@@ -10,10 +10,10 @@ struct hrt_outputs; // train/outputs.h
 struct hrt_validation {
     double loss;                    // Cross-entropy of the model's logits, nats a target.
     double named[HRT_NAMED_LOSSES]; // The same of the losses that the program has besides.
-    int64_t targets;                // Targets of `loss`.
+    double targets;                 // Targets of `loss`: the sum of their weights.
     double source_loss
         [HRT_SOURCES_MAX]; // `loss` of each source of the data; NaN: none of its tokens counts.
-    int64_t source_targets[HRT_SOURCES_MAX];
+    double source_targets[HRT_SOURCES_MAX];
 };
 
 // Mean token loss over `sequences` sequences (0: all) of the validation data, which its sources share

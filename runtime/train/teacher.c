@@ -1,4 +1,4 @@
-// Rows of a teacher's files become rows of the batch.
+// Rows of a teacher's files, or weights, become rows of the batch.
 #include "runtime/train/teacher.h"
 
 #include <math.h>
@@ -14,7 +14,9 @@ bool hrt_train_teacher_draw(const struct hrt_state *state, const struct hrt_data
                             struct hrt_error *error) {
     if (!state->teacher.count) return true;
     const struct hrt_said rows = rows_of(state, said, index);
-    return hrt_data_draw_teacher(data, seed, sequence, rows.ids, rows.log_probs, error);
+    return state->weighted
+               ? hrt_data_draw_weights(data, seed, sequence, rows.log_probs, error)
+               : hrt_data_draw_teacher(data, seed, sequence, rows.ids, rows.log_probs, error);
 }
 
 bool hrt_train_teacher_window(const struct hrt_state *state, const struct hrt_data *data,
@@ -22,7 +24,8 @@ bool hrt_train_teacher_window(const struct hrt_state *state, const struct hrt_da
                               struct hrt_error *error) {
     if (!state->teacher.count) return true;
     const struct hrt_said rows = rows_of(state, said, index);
-    return hrt_data_window_teacher(data, window, rows.ids, rows.log_probs, error);
+    return state->weighted ? hrt_data_window_weights(data, window, rows.log_probs, error)
+                           : hrt_data_window_teacher(data, window, rows.ids, rows.log_probs, error);
 }
 
 void hrt_train_teacher_blank(const struct hrt_state *state, struct hrt_said said, int64_t index) {
@@ -30,6 +33,6 @@ void hrt_train_teacher_blank(const struct hrt_state *state, struct hrt_said said
     const struct hrt_said rows = rows_of(state, said, index);
     for (int64_t i = 0; i < state->program->positions * state->teacher.count; i++) {
         rows.ids[i] = 0;
-        rows.log_probs[i] = -INFINITY;
+        rows.log_probs[i] = state->weighted ? 0 : -INFINITY;
     }
 }

@@ -1,12 +1,12 @@
-// Teacher entries of the sequences of a batch, from its files to where the model's losses read them.
+// Teacher entries, or weights, of the sequences of a batch, from files to where the model's losses read them.
 #ifndef HECATE_RUNTIME_TRAIN_TEACHER_H
 #define HECATE_RUNTIME_TRAIN_TEACHER_H
 
 #include "runtime/data/data.h"
 #include "runtime/params/state.h"
 
-// Copies the entries of training sequence number `sequence`, or of validation window `window`, to those of sequence
-// `index` of `said`. Nothing to do where the program has no loss against a teacher, or there is none.
+// Copies the entries, or weights, of training sequence number `sequence`, or of validation window `window`, to those of
+// sequence `index` of `said`. Nothing to do where the state has neither.
 bool hrt_train_teacher_draw(const struct hrt_state *state, const struct hrt_data *data,
                             uint64_t seed, uint64_t sequence, struct hrt_said said, int64_t index,
                             struct hrt_error *error);

@@ -56,7 +56,7 @@ static bool divide_tokens(struct hrt_trainer *trainer, struct hrt_error *error) 
                               tokens, 2 * row);
     trainer->iterations = tokens / (row * trainer->batch);
     trainer->tokens = tokens;
-    trainer->targets = tokens / program->positions * trainer->data->targets;
+    trainer->targets = (double)(tokens / program->positions * trainer->data->targets);
     return true;
 }
 
@@ -76,7 +76,7 @@ static bool create_flights(struct hrt_trainer *trainer, struct hrt_error *error)
 static bool create_passes(struct hrt_trainer *trainer, struct hrt_error *error) {
     if (!hrt_train_batch_create(&trainer->passes, trainer->state, trainer->batch, error))
         return false;
-    trainer->passes.scale = 1 / (double)trainer->targets;
+    trainer->passes.scale = 1 / trainer->targets;
     trainer->passes.auxiliary_scale = 1 / (double)trainer->iterations;
     return true;
 }
@@ -230,8 +230,8 @@ static void report_losses(struct hrt_step_report *report, const double *sum) {
     memcpy(report->named.value, sum + HRT_LOSSES, sizeof report->named.value);
 }
 
-// Sets the number of a step's targets, over all iterations and ranks, and with it the scale of losses. Each rank counts
-// those of all, so all have the same scale before the first iteration, and nothing is sent.
+// Sets the sum of the weights of a step's targets, over all iterations and ranks, and with it the scale of losses.
+// Each rank counts those of all, so all have the same scale before the first iteration, and nothing is sent.
 static bool count_targets(struct hrt_trainer *trainer, int64_t step, struct hrt_error *error) {
     const uint64_t seed = (uint64_t)trainer->config->train_seed;
     const uint64_t first = (uint64_t)hrt_train_trainer_sequences(trainer, step);
@@ -239,7 +239,7 @@ static bool count_targets(struct hrt_trainer *trainer, int64_t step, struct hrt_
     if (!hrt_data_draw_targets(trainer->data, seed, first, sequences_of_step(trainer),
                                &trainer->targets, error))
         return false;
-    trainer->passes.scale = trainer->targets > 0 ? 1 / (double)trainer->targets : 0;
+    trainer->passes.scale = trainer->targets > 0 ? 1 / trainer->targets : 0;
     return true;
 }
 

@@ -72,8 +72,8 @@ struct hrt_trainer {
     struct hrt_graph squares;     // The graph of hrt_train_grad_clip's work.
     int64_t iterations;           // Iterations of one step.
     int64_t tokens;               // Tokens of one step, over all ranks.
-    int64_t targets;              // Predicted tokens of a step; with weights, of the last one.
-    int64_t from, drawn;          // Steps that were taken before, and the sequences that they drew.
+    double targets;      // Predicted tokens of a step; with weights, their sum in the last one.
+    int64_t from, drawn; // Steps that were taken before, and the sequences that they drew.
     // Steps that were asked for, and reported. Step n has step[n % 2] and, on a device with separate memory, flight[n %
     // flights]. `ahead`: of one rank such a device has two, as the host is a step ahead of it.
     int64_t asked, reported;

@@ -36,15 +36,15 @@ static void encode(const struct chat *chat, const struct hrt_tokenizer *tokenize
                    const json_t *record) {
     struct hrt_error error = {0};
     struct hrt_ids ids = {0};
-    bool *counts = NULL;
+    uint16_t *weights = NULL;
     size_t counted = 0;
     struct hrt_encoder *encoder = hrt_tokenizer_encoder_create(tokenizer, &error);
     if (!encoder) fuzz_broken("there is memory for an encoder");
-    if (chat_encode(chat, tokenizer, encoder, record, &ids, &counts, &error)) {
+    if (chat_encode(chat, tokenizer, encoder, record, &ids, &weights, &error)) {
         for (size_t i = 0; i < ids.count; i++) {
             if (ids.at[i] < 0 || ids.at[i] >= hrt_tokenizer_size(tokenizer))
                 fuzz_broken("ids lie in the vocabulary");
-            counted += counts[i];
+            counted += weights[i] > 0;
         }
         if (counted == 0) fuzz_broken("something counts");
     } else if (!*error.text) {
@@ -52,7 +52,7 @@ static void encode(const struct chat *chat, const struct hrt_tokenizer *tokenize
     }
     hrt_tokenizer_encoder_free(encoder);
     free(ids.at);
-    free(counts);
+    free(weights);
 }
 
 // The same record as a pair of answers.
@@ -60,15 +60,15 @@ static void encode_pair(const struct chat *chat, const struct hrt_tokenizer *tok
                         const json_t *record) {
     struct hrt_error error = {0};
     struct hrt_ids ids = {0};
-    bool *counts = NULL;
+    uint16_t *weights = NULL;
     size_t chosen = 0, counted[2] = {0};
     struct hrt_encoder *encoder = hrt_tokenizer_encoder_create(tokenizer, &error);
     if (!encoder) fuzz_broken("there is memory for an encoder");
-    if (pairs_encode(chat, tokenizer, encoder, record, &ids, &counts, &chosen, &error)) {
+    if (pairs_encode(chat, tokenizer, encoder, record, &ids, &weights, &chosen, &error)) {
         for (size_t i = 0; i < ids.count; i++) {
             if (ids.at[i] < 0 || ids.at[i] >= hrt_tokenizer_size(tokenizer))
                 fuzz_broken("ids lie in the vocabulary");
-            counted[i >= chosen] += counts[i];
+            counted[i >= chosen] += weights[i];
         }
         if (counted[0] == 0 || counted[1] == 0) fuzz_broken("something counts in both answers");
     } else if (!*error.text) {
@@ -76,7 +76,7 @@ static void encode_pair(const struct chat *chat, const struct hrt_tokenizer *tok
     }
     hrt_tokenizer_encoder_free(encoder);
     free(ids.at);
-    free(counts);
+    free(weights);
 }
 
 // A model's folder without a template, once.

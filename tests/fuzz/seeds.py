@@ -90,7 +90,9 @@ def data():
         yield b"\x09" + head + struct.pack(f"<60{form}", *range(60))
         weights = b"hcweight" + struct.pack("<q", 56) + bytes(range(7))  # Sequences of whole documents.
         head = struct.pack("<4i", magic, version, 56, 7).ljust(1024, b"\0")
-        yield b"\x19" + struct.pack("<H", len(weights)) + weights + head + struct.pack(f"<56{form}", *range(56))
+        halves = b"hcwhalfs" + struct.pack("<q56e", 56, *(i / 55 for i in range(56)))
+        for beside in weights, halves:
+            yield b"\x19" + struct.pack("<H", len(beside)) + beside + head + struct.pack(f"<56{form}", *range(56))
 
 
 def teacher():

@@ -22,6 +22,7 @@ struct head_case {
     enum hk_write write;
     const real *x, *w, *scale, *dloss;
     const int32_t *targets;
+    const float *weights; // Or NULL.
     real *block;
 };
 
@@ -47,6 +48,9 @@ static struct head_case head_case(struct hk_head_dims d, enum hk_layout layout,
     for (int64_t t = 2; t < d.m; t += 3) targets[t] = -1;
     c.x = test_reals(d.m * width(&d), 1);
     c.targets = targets;
+    float *weights = test_array(d.m, sizeof *weights);
+    for (int64_t t = 0; t < d.m; t++) weights[t] = (float)(t * 5 % 9) / 8;
+    c.weights = d.m % 2 ? weights : NULL;
     c.scale = test_reals(1, 4);
     c.dloss = test_reals(1, 5);
     c.block = test_nans(d.block * words(&d));
@@ -75,7 +79,8 @@ static real *logits_of(const struct head_case *c) {
 }
 
 static void gradients_of(const struct head_case *c, real *d, const real *lse, real *dx, real *dw) {
-    HK(cross_entropy_grad, d, c->dloss, d, lse, c->targets, c->scale, c->dims.m, words(&c->dims));
+    HK(cross_entropy_grad, d, c->dloss, d, lse, c->targets, c->weights, c->scale, c->dims.m,
+       words(&c->dims));
     if (c->dims.turned) {
         HK(matmul_nn, dx, d, c->w, c->layout, all_rows(c), c->write, NULL);
         HK(matmul_tn, dw, d, c->x, c->layout, all_rows(c), c->write);
@@ -89,8 +94,8 @@ static void gradients_of(const struct head_case *c, real *d, const real *lse, re
 
 static void run(const void *context, real *out) {
     const struct head_case *c = context;
-    HK(linear_cross_entropy, out, out + 1, c->block, c->x, c->w, c->layout, c->targets, c->scale,
-       c->dims, NULL);
+    HK(linear_cross_entropy, out, out + 1, c->block, c->x, c->w, c->layout, c->targets, c->weights,
+       c->scale, c->dims, NULL);
 }
 
 static void check_some_logits(const struct head_case *c, const real *logits) {
@@ -98,8 +103,8 @@ static void check_some_logits(const struct head_case *c, const real *logits) {
     for (int64_t first = 0; first < c->dims.m; first += c->dims.m / 3 + 1) {
         const int64_t left = c->dims.m - first;
         const struct hk_tokens only = {first, left < c->dims.block ? left : c->dims.block};
-        HK(linear_cross_entropy, NULL, NULL, c->block, c->x, c->w, c->layout, NULL, NULL, c->dims,
-           &only);
+        HK(linear_cross_entropy, NULL, NULL, c->block, c->x, c->w, c->layout, NULL, NULL, NULL,
+           c->dims, &only);
         assert_same_bits("logits", c->block, logits + first * wide, only.count * wide);
     }
 }
@@ -107,7 +112,7 @@ static void check_some_logits(const struct head_case *c, const real *logits) {
 static void check_forward(const struct head_case *c) {
     const int64_t m = c->dims.m;
     real *got = test_nans(1 + m), *want = test_nans(1 + m), *logits = logits_of(c);
-    HK(cross_entropy, want, want + 1, logits, c->targets, c->scale, m, words(&c->dims));
+    HK(cross_entropy, want, want + 1, logits, c->targets, c->weights, c->scale, m, words(&c->dims));
     run_with_threads(run, c, got, 1 + m);
     assert_same_bits("loss and lse", got, want, 1 + m);
     check_some_logits(c, logits);
@@ -125,7 +130,8 @@ static void run_gradient(const void *context, real *out) {
     const struct gradient_case *g = context;
     const struct head_case *c = g->head;
     HK(linear_cross_entropy_grad, out, g->both ? out + c->dims.m * width(&c->dims) : NULL, c->block,
-       c->dloss, c->x, c->w, c->layout, g->lse, c->targets, c->scale, c->dims, c->write, c->write);
+       c->dloss, c->x, c->w, c->layout, g->lse, c->targets, c->weights, c->scale, c->dims, c->write,
+       c->write);
 }
 
 // Element (i, j) of dw, [k, n], from gradients of all logits.
@@ -147,7 +153,7 @@ static void check_element(const struct head_case *c, const real *d, const real *
 static void check_gradient_of(const struct head_case *c) {
     const int64_t m = c->dims.m, of_x = m * width(&c->dims), all = of_x + size_of(c);
     real *loss = test_nans(1), *lse = test_nans(m), *d = logits_of(c);
-    HK(cross_entropy, loss, lse, d, c->targets, c->scale, m, words(&c->dims));
+    HK(cross_entropy, loss, lse, d, c->targets, c->weights, c->scale, m, words(&c->dims));
     const real *old = test_reals(all, 6);
     const bool adds = c->write == HK_ADD;
     real *got = adds ? test_copy(old, all) : test_nans(all);
@@ -201,15 +207,17 @@ static void blocks_of_rounded_products_leave_every_bit(void **state) {
     real *logits = test_nans(dims.m * wide), *got = test_nans(1 + dims.m),
          *want = test_nans(1 + dims.m), *d = test_nans(all), *other = test_nans(all);
     hk_matmul_nn_bf16(logits, c.x, w, HK_ROWS, all_rows(&c), HK_STORE, NULL);
-    hk_cross_entropy_f32(want, want + 1, logits, c.targets, c.scale, dims.m, wide);
-    hk_linear_cross_entropy_bf16(got, got + 1, c.block, c.x, w, HK_ROWS, c.targets, c.scale, dims,
-                                 NULL);
+    hk_cross_entropy_f32(want, want + 1, logits, c.targets, c.weights, c.scale, dims.m, wide);
+    hk_linear_cross_entropy_bf16(got, got + 1, c.block, c.x, w, HK_ROWS, c.targets, c.weights,
+                                 c.scale, dims, NULL);
     assert_same_bits("loss and lse", got, want, 1 + dims.m);
-    hk_cross_entropy_grad_f32(logits, c.dloss, logits, want + 1, c.targets, c.scale, dims.m, wide);
+    hk_cross_entropy_grad_f32(logits, c.dloss, logits, want + 1, c.targets, c.weights, c.scale,
+                              dims.m, wide);
     hk_matmul_nt_bf16(d, logits, w, HK_ROWS, all_rows(&c), HK_STORE, NULL);
     hk_matmul_tn_bf16(d + of_x, c.x, logits, HK_ROWS, all_rows(&c), HK_STORE);
     hk_linear_cross_entropy_grad_bf16(other, other + of_x, c.block, c.dloss, c.x, w, HK_ROWS,
-                                      want + 1, c.targets, c.scale, dims, HK_STORE, HK_STORE);
+                                      want + 1, c.targets, c.weights, c.scale, dims, HK_STORE,
+                                      HK_STORE);
     assert_same_bits("dx and dw", other, d, all);
     test_free_all();
 }

@@ -1,6 +1,6 @@
 """Twenty AdamW steps of models/curve.moe: the runtime's random streams, data, accumulation, clipping
 and schedule, again in Python; the update is torch.optim.AdamW's. Writes curve.bytes, the data, and
-curve.weights, weights of it: with them three iterations of a step are a mean over the tokens that count."""
+curve_weighted.weights and curve_fractions.weights, weights of it: three iterations are then a weighted mean."""
 import math
 import struct
 
@@ -45,8 +45,16 @@ def make_weights():
     return [int(u[i] < 1.2 * u[i - i % 10]) for i in range(DATA_TOKENS)]
 
 
+def make_fractions():
+    """The same, with many a weight between 0 and 1, each a half."""
+    u = hashed("curve fractions", DATA_TOKENS)
+    return [weight and float(np.float16(abs(u[i])) if u[i] < 0.4 else 1) for i, weight in enumerate(make_weights())]
+
+
 def weights_file(weights):
     """As runtime/data/weights.h has them."""
+    if any(weight not in (0, 1) for weight in weights):
+        return b"hcwhalfs" + struct.pack(f"<q{len(weights)}e", len(weights), *weights)
     bits = [sum(weight << i for i, weight in enumerate(weights[at:at + 8])) for at in range(0, len(weights), 8)]
     return b"hcweight" + struct.pack("<q", len(weights)) + bytes(bits)
 
@@ -105,13 +113,14 @@ def train(seed, data, weights, iterations, sequences):
     return rows, p.near
 
 
-def evaluate(directory, weighted=False):
+def evaluate(directory, weighted=""):
+    """`weighted`: "weighted" or "fractions"."""
     data, seed = make_data(), 1
-    weights = make_weights() if weighted else [1] * len(data)
+    weights = {"": lambda: [1] * len(data), "weighted": make_weights, "fractions": make_fractions}[weighted]()
     shape = WEIGHTED if weighted else PLAIN
     (directory / "curve.bytes").write_bytes(data)
     if weighted:
-        (directory / "curve.weights").write_bytes(weights_file(weights))
+        (directory / f"curve_{weighted}.weights").write_bytes(weights_file(weights))
     rows, near = train(seed, data, weights, *shape)
     while near < (NEAR_DOUBLE if weighted else NEAR):
         seed += 1

@@ -135,10 +135,10 @@ def evaluate(name, salt):
 
 def main():
     here = pathlib.Path(__file__).parent / "stored"
-    names = sys.argv[1:] or [*MODELS, "curve", "curve_weighted"]
+    names = sys.argv[1:] or [*MODELS, "curve", "curve_weighted", "curve_fractions"]
     for name in names:
         if name.startswith("curve"):
-            text = json.dumps(curve.evaluate(here, name == "curve_weighted")).replace('}, ', '},\n')
+            text = json.dumps(curve.evaluate(here, name.partition("_")[2])).replace('}, ', '},\n')
         else:
             salt, (result, near) = 0, evaluate(name, 0)
             while near < NEAR:

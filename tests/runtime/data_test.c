@@ -460,60 +460,6 @@ static void a_file_that_shrinks_is_an_error(void **state) {
     hrt_data_close(&data);
 }
 
-// Weights of five tokens: 1, 0, 0, 1, 1.
-static const char weights[17] = "hcweight\x05\0\0\0\0\0\0\0\x19";
-
-static void tokens_of_weight_0_are_no_targets(void **state) {
-    (void)state;
-    struct hrt_data data;
-    struct hrt_error error = {0};
-    int32_t ids[T], targets[T];
-    int64_t count;
-    test_write("weighted", "abcde", 5);
-    test_write("weighted.weights", weights, sizeof weights);
-    test_write("plain", "fghij", 5);
-    assert_true(open_data(&data, "weighted", "plain", HRT_DATA_FORMAT_bytes, &error));
-    assert_true(data.weighted);
-    assert_true(hrt_data_draw(&data, 1, 0, ids, targets, &error));
-    assert_memory_equal(ids, ((int32_t[]){'a', 'b', 'c', 'd'}), sizeof ids);
-    assert_memory_equal(targets, ((int32_t[]){-1, -1, 'd', 'e'}), sizeof targets);
-    assert_true(hrt_data_draw_targets(&data, 1, 0, 3, &count, &error));
-    assert_int_equal(count, 3 * 2);
-    assert_true(hrt_data_window(&data, 0, ids, targets, &error));
-    assert_memory_equal(targets, ((int32_t[]){'g', 'h', 'i', 'j'}), sizeof targets);
-    assert_true(hrt_data_window_targets(&data, 0, 1, &count, &error));
-    assert_int_equal(count, 4);
-    hrt_data_close(&data);
-}
-
-static void unusable_weights_are_refused(void **state) {
-    (void)state;
-    struct hrt_data data;
-    struct hrt_error error = {0};
-    const char *train = "weighted";
-    test_write("weighted", "abcde", 5);
-    test_write("weighted.weights", weights, 15);
-    expect_refusal("weighted", HRT_DATA_FORMAT_bytes,
-                   "'weighted.weights' is truncated: it has no header of weights");
-    test_write("weighted.weights", "hcwaight\x05\0\0\0\0\0\0\0\x19", sizeof weights);
-    expect_refusal("weighted", HRT_DATA_FORMAT_bytes,
-                   "'weighted.weights' has no weights: it does not begin with hcweight");
-    test_write("weighted", "abcdef", 6);
-    test_write("weighted.weights", weights, sizeof weights);
-    expect_refusal("weighted", HRT_DATA_FORMAT_bytes,
-                   "'weighted.weights' is of other tokens: it has 5 in 17 bytes, and the file "
-                   "beside it has 6");
-    test_write("weighted", "abcde", 5);
-    const struct hrt_data_request request = {.train = &train,
-                                             .trains = 1,
-                                             .mask_rate = 0.15,
-                                             .format = HRT_DATA_FORMAT_bytes,
-                                             .positions = T,
-                                             .vocabulary = 256};
-    test_expect_error(hrt_data_open(&data, &request, &error), &error, HRT_EXIT_FAILED,
-                      "a masked objective chooses its targets, and the data has weights");
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_are_tokens),
@@ -535,8 +481,6 @@ int main(void) {
         cmocka_unit_test(few_targets_are_at_least_one),
         cmocka_unit_test(a_mask_needs_two_tokens),
         cmocka_unit_test(a_file_that_shrinks_is_an_error),
-        cmocka_unit_test(tokens_of_weight_0_are_no_targets),
-        cmocka_unit_test(unusable_weights_are_refused),
     };
     return cmocka_run_group_tests(tests, test_enter_directory, test_leave_directory);
 }

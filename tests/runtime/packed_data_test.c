@@ -53,9 +53,9 @@ static void packed_sequences_stay_as_they_are(void **state) {
     assert_memory_equal(targets, ((int32_t[]){2, -1, 4, 5}), sizeof targets);
     assert_true(hrt_data_window(&data, 1, ids, targets, &error));
     assert_memory_equal(targets, ((int32_t[]){6, 7, -1, -1}), sizeof targets);
-    int64_t count;
+    double count;
     assert_true(hrt_data_window_targets(&data, 0, 2, &count, &error));
-    assert_int_equal(count, 5);
+    assert_true(count == 5);
     hrt_data_close(&data);
 }
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/data/weights.h"
 #include "tools/prepare/chat.h"
 
 // Roles of {"from": ..., "value": ...}.
@@ -79,23 +80,23 @@ static bool read_messages(struct conversation *conversation, const json_t *recor
     return add_part(conversation, "assistant", answer, error);
 }
 
-// Which messages are learned; those of the prompt, the first `asked`, are not.
-static bool choose_learned(struct conversation *conversation, size_t asked,
+// How much messages are learned; those of the prompt, the first `asked`, are not.
+static bool weigh_messages(struct conversation *conversation, size_t asked,
                            struct hrt_error *error) {
     const size_t count = json_array_size(conversation->messages);
     bool any = false;
     if (count == 0) return hrt_fail(error, "a conversation without messages");
-    conversation->learned = calloc(count, sizeof *conversation->learned);
-    if (!conversation->learned) return hrt_fail(error, "out of memory");
+    conversation->weight = calloc(count, sizeof *conversation->weight);
+    if (!conversation->weight) return hrt_fail(error, "out of memory");
     for (size_t i = asked; i < count; i++) {
         const json_t *message = json_array_get(conversation->messages, i);
         const json_t *weight = json_object_get(message, "weight");
-        if (weight && json_number_value(weight) != 0 && json_number_value(weight) != 1)
-            return hrt_fail(error, "message %zu: its weight is neither 0 nor 1", i + 1);
-        conversation->learned[i] =
-            strcmp(json_string_value(json_object_get(message, "role")), "assistant") == 0 &&
-            (!weight || json_number_value(weight) == 1);
-        any |= conversation->learned[i];
+        const double number = weight ? json_number_value(weight) : 1;
+        if (weight && !(json_is_number(weight) && number >= 0 && number <= 1))
+            return hrt_fail(error, "message %zu: its weight is no number from 0 to 1", i + 1);
+        if (strcmp(json_string_value(json_object_get(message, "role")), "assistant") == 0)
+            conversation->weight[i] = hrt_data_half_of(number);
+        any |= conversation->weight[i] > 0;
     }
     return any || hrt_fail(error, "no message of the assistant that is learned");
 }
@@ -121,7 +122,7 @@ bool conversation_read(struct conversation *conversation, const json_t *record,
     *conversation = (struct conversation){.messages = json_array()};
     if (!conversation->messages) return hrt_fail(error, "out of memory");
     if (read_messages(conversation, record, &asked, error) &&
-        choose_learned(conversation, asked, error) &&
+        weigh_messages(conversation, asked, error) &&
         add_context(conversation, record, special, error))
         return true;
     conversation_free(conversation);
@@ -131,6 +132,6 @@ bool conversation_read(struct conversation *conversation, const json_t *record,
 void conversation_free(struct conversation *conversation) {
     json_decref(conversation->messages);
     json_decref(conversation->context);
-    free(conversation->learned);
+    free(conversation->weight);
     *conversation = (struct conversation){0};
 }

@@ -1,4 +1,4 @@
-// Conversations as tokens, and which of them count.
+// Conversations as tokens, and how much they count.
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,9 +37,9 @@ static bool place_of(const struct text_ids *it, size_t place, size_t *found,
     return done;
 }
 
-// Marks the tokens that have bytes in a span. False: there are none.
-static bool mark(const struct text_ids *it, struct jinja_span *span, size_t spans, bool *counts,
-                 struct hrt_error *error) {
+// Weighs the tokens that have bytes in a span. False: there are none.
+static bool mark(const struct text_ids *it, struct learned_span *span, size_t spans,
+                 uint16_t *weights, struct hrt_error *error) {
     const bool same = is_same(it);
     for (size_t i = 0; !same && i < spans; i++) {
         if (!place_of(it, span[i].begin, &span[i].begin, error) ||
@@ -52,8 +52,8 @@ static bool mark(const struct text_ids *it, struct jinja_span *span, size_t span
         const size_t end =
             begin + hrt_tokenizer_decode(it->tokenizer, it->ids->at[i], i == 0).bytes;
         while (next < spans && span[next].end <= begin) next++;
-        counts[i] = next < spans && span[next].begin < end;
-        any |= counts[i];
+        weights[i] = next < spans && span[next].begin < end ? span[next].weight : 0;
+        any |= weights[i] > 0;
         begin = end;
     }
     return any || hrt_fail(error, "the template writes nothing that is learned");
@@ -61,10 +61,10 @@ static bool mark(const struct text_ids *it, struct jinja_span *span, size_t span
 
 bool chat_encode(const struct chat *chat, const struct hrt_tokenizer *tokenizer,
                  struct hrt_encoder *encoder, const json_t *record, struct hrt_ids *ids,
-                 bool **counts, struct hrt_error *error) {
+                 uint16_t **weights, struct hrt_error *error) {
     struct conversation conversation = {0};
     struct jinja_rendered whole = {0};
-    struct jinja_span *span = NULL;
+    struct learned_span *span = NULL;
     size_t spans = 0;
     ids->count = 0;
     bool done = conversation_read(&conversation, record, chat_special(chat), error) &&
@@ -72,11 +72,11 @@ bool chat_encode(const struct chat *chat, const struct hrt_tokenizer *tokenizer,
                             json_array_size(conversation.messages), false, &whole, error) &&
                 chat_spans(chat, &conversation, &whole, &span, &spans, error) &&
                 hrt_tokenizer_encode(encoder, whole.text, whole.bytes, false, ids, error);
-    bool *grown = done ? realloc(*counts, (ids->room + 1) * sizeof *grown) : NULL;
-    if (grown) *counts = grown;
+    uint16_t *grown = done ? realloc(*weights, (ids->room + 1) * sizeof *grown) : NULL;
+    if (grown) *weights = grown;
     if (done && !grown) done = hrt_fail(error, "out of memory");
     const struct text_ids it = {tokenizer, encoder, whole.text, whole.bytes, ids};
-    done = done && mark(&it, span, spans, *counts, error);
+    done = done && mark(&it, span, spans, *weights, error);
     free(span);
     jinja_rendered_free(&whole);
     if (conversation.messages) conversation_free(&conversation);

@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "runtime/data/file.h"
+#include "runtime/data/weights.h"
 #include "tools/prepare/prepare.h"
 
 // The result of a walk over all tokens of a file.
 struct found {
     int64_t tokens, documents; // Documents, where the format has them.
     int64_t counted;           // Tokens that count in the loss; -1: the file has no weights.
+    double weight;             // The sum of the weights.
     int32_t largest;
 };
 
@@ -28,7 +30,8 @@ static bool walk(const char *path, const struct options *o, struct found *found,
             for (size_t i = 0; i < document.ids.count; i++) {
                 const int32_t id = document.ids.at[i];
                 if (id > found->largest) found->largest = id;
-                if (weighted) found->counted += document.counts[i];
+                if (weighted) found->counted += document.weights[i] > 0;
+                if (weighted) found->weight += (double)hrt_data_half_value(document.weights[i]);
                 if (o->vocabulary && id >= o->vocabulary) {
                     got = -1;
                     hrt_fail(error,
@@ -46,7 +49,7 @@ static bool walk(const char *path, const struct options *o, struct found *found,
         }
     free(document.text);
     free(document.ids.at);
-    free(document.counts);
+    free(document.weights);
     source_close(source);
     return got == 0;
 }
@@ -80,12 +83,13 @@ int inspect(const struct options *o, struct hrt_error *error) {
             printf("%s: %" PRId64 " tokens, the largest id is %d", o->file[i], found.tokens,
                    found.largest);
             if (found.counted >= 0) printf(", %" PRId64 " count in the loss", found.counted);
+            if (found.weight < (double)found.counted) printf(" by %.1f", found.weight);
             puts("");
             print_first(tokenizer, &first, o->show);
         }
         free(first.text);
         free(first.ids.at);
-        free(first.counts);
+        free(first.weights);
     }
     hrt_tokenizer_free(tokenizer);
     return done ? HRT_EXIT_DONE : (int)error->code;

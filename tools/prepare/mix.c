@@ -22,9 +22,9 @@ struct mixture {
     int parts;
     double weights; // The sum of all.
     int64_t block;
-    void *raw;    // [4 * block]
-    int32_t *id;  // [block]
-    bool *counts; // [block]
+    void *raw;        // [4 * block]
+    int32_t *id;      // [block]
+    uint16_t *weight; // [block]
 };
 
 static bool open_part(struct mixture *mixture, const char *argument, struct hrt_error *error) {
@@ -70,8 +70,8 @@ static bool write_blocks(struct mixture *mixture, int64_t tokens, struct output 
         if (!hrt_data_file_read(&part->file, part->next, mixture->block, INT32_MAX, mixture->raw,
                                 mixture->id, error) ||
             !hrt_data_weights_read(&part->file.weights, part->path, part->next, mixture->block,
-                                   (unsigned char *)mixture->counts, error) ||
-            !output_add(output, mixture->id, mixture->counts, (size_t)mixture->block, error))
+                                   mixture->weight, error) ||
+            !output_add(output, mixture->id, mixture->weight, (size_t)mixture->block, error))
             return false;
         part->next += mixture->block;
         part->given += mixture->block;
@@ -122,8 +122,8 @@ static bool run(struct mixture *mixture, const struct options *o, struct hrt_err
     if (!check_files(mixture, o->out, error)) return false;
     mixture->raw = malloc((size_t)mixture->block * 4);
     mixture->id = malloc((size_t)mixture->block * sizeof *mixture->id);
-    mixture->counts = malloc((size_t)mixture->block * sizeof *mixture->counts);
-    if (!mixture->raw || !mixture->id || !mixture->counts) return hrt_fail(error, "out of memory");
+    mixture->weight = malloc((size_t)mixture->block * sizeof *mixture->weight);
+    if (!mixture->raw || !mixture->id || !mixture->weight) return hrt_fail(error, "out of memory");
     json_t *made = made_of(mixture, error);
     bool sound = made && output_begin(&output, o->out, vocabulary, weighted, 0, 0, error);
     if (sound) {
@@ -161,7 +161,7 @@ int mix(const struct options *o, struct hrt_error *error) {
     if (mixture) {
         free(mixture->raw);
         free(mixture->id);
-        free(mixture->counts);
+        free(mixture->weight);
     }
     free(mixture);
     return done ? HRT_EXIT_DONE : (int)error->code;

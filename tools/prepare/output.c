@@ -26,7 +26,8 @@ static bool write_header(struct output *output) {
 
 static bool write_weights_header(struct output *output) {
     FILE *file = output->weights.file;
-    return fwrite(HRT_DATA_WEIGHTS_MAGIC, 8, 1, file) == 1 &&
+    const char *magic = output->halves ? HRT_DATA_WEIGHTS_HALVES : HRT_DATA_WEIGHTS_MAGIC;
+    return fwrite(magic, 8, 1, file) == 1 &&
            fwrite(&output->tokens, sizeof output->tokens, 1, file) == 1;
 }
 
@@ -69,27 +70,60 @@ bool output_begin(struct output *output, const char *path, int64_t vocabulary, b
     return false;
 }
 
-static bool add_weights(struct output *output, const bool *counts, size_t count,
+// Writes all weights so far, `count` bits, anew as halves: from the last on, as these take more room.
+static bool begin_halves(struct output *output, int64_t count, struct hrt_error *error) {
+    enum { BLOCK = 1 << 15 };
+    static const uint16_t weight_of[] = {0, HRT_DATA_WEIGHT_ONE};
+    unsigned char bits[BLOCK / 8];
+    uint16_t halves[BLOCK];
+    FILE *file = output->weights.file;
+    const int fd = fileno(file);
+    bool done = fputc(output->bits, file) != EOF && fflush(file) == 0;
+    for (int64_t begin = count / BLOCK * BLOCK; done && begin >= 0; begin -= BLOCK) {
+        const int64_t own = count - begin < BLOCK ? count - begin : BLOCK;
+        const size_t read = (size_t)(own + 7) / 8, written = (size_t)own * sizeof *halves;
+        done = pread(fd, bits, read, HRT_DATA_WEIGHTS_HEADER + begin / 8) == (ssize_t)read;
+        for (int64_t i = 0; done && i < own; i++) halves[i] = weight_of[bits[i / 8] >> i % 8 & 1];
+        done = done &&
+               pwrite(fd, halves, written, HRT_DATA_WEIGHTS_HEADER + 2 * begin) == (ssize_t)written;
+    }
+    output->halves = true;
+    return (done && fseeko(file, HRT_DATA_WEIGHTS_HEADER + 2 * count, SEEK_SET) == 0) ||
+           fail_write(output, error);
+}
+
+static bool add_bit(struct output *output, int64_t at, bool one) {
+    output->bits |= (unsigned char)(one << at % 8);
+    if (at % 8 != 7) return true;
+    const bool done = fputc(output->bits, output->weights.file) != EOF;
+    output->bits = 0;
+    return done;
+}
+
+static bool add_weights(struct output *output, const uint16_t *weights, size_t count,
                         struct hrt_error *error) {
     for (size_t i = 0; i < count; i++) {
         const int64_t at = output->tokens + (int64_t)i;
-        const bool one = counts && counts[i];
-        output->bits |= (unsigned char)(one << at % 8);
-        output->counted += one;
-        if (at % 8 != 7) continue;
-        if (fputc(output->bits, output->weights.file) == EOF) return fail_write(output, error);
-        output->bits = 0;
+        const uint16_t weight = weights ? weights[i] : 0;
+        output->counted += weight > 0;
+        output->weight += (double)hrt_data_half_value(weight);
+        if (!output->halves && weight % HRT_DATA_WEIGHT_ONE != 0 &&
+            !begin_halves(output, at, error))
+            return false;
+        if (!(output->halves ? fwrite(&weight, sizeof weight, 1, output->weights.file) == 1
+                             : add_bit(output, at, weight > 0)))
+            return fail_write(output, error);
     }
     return true;
 }
 
-bool output_add(struct output *output, const int32_t *id, const bool *counts, size_t count,
+bool output_add(struct output *output, const int32_t *id, const uint16_t *weights, size_t count,
                 struct hrt_error *error) {
     char raw[AT_ONCE * 4];
     if ((int64_t)count > INT32_MAX - output->tokens)
         return hrt_fail(error, "'%s' would have more than %d tokens; give smaller inputs",
                         output->path, INT32_MAX);
-    if (output->weighted && !add_weights(output, counts, count, error)) return false;
+    if (output->weighted && !add_weights(output, weights, count, error)) return false;
     for (size_t i = 0; i < count;) {
         size_t filled = 0;
         for (; filled < AT_ONCE && i < count; filled++, i++) {
@@ -140,7 +174,7 @@ static bool end_weights(struct output *output, bool sound, struct hrt_error *err
     const char *why;
     FILE *file = output->weights.file;
     if (!output->weighted) return true;
-    const bool last = output->tokens % 8 == 0 || fputc(output->bits, file) != EOF;
+    const bool last = output->halves || output->tokens % 8 == 0 || fputc(output->bits, file) != EOF;
     const bool written =
         sound && last && fseeko(file, 0, SEEK_SET) == 0 && write_weights_header(output);
     return hf_replace_end(&output->weights, written, &why) || !sound ||

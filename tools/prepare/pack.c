@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/data/weights.h"
 #include "tools/prepare/prepare.h"
 
 enum { DOCUMENTS_MOST = 1 << 16, TOKENS_MOST = 1 << 24 };
@@ -21,8 +22,8 @@ struct piece_list { // Documents whose rests lie in one sequence, the first of t
 
 struct pack {
     int32_t positions, end;
-    int32_t *id;  // Tokens of the documents gathered, one behind the other.
-    bool *counts; // Their weights.
+    int32_t *id;       // Tokens of the documents gathered, one behind the other.
+    uint16_t *weights; // Their weights.
     size_t tokens, tokens_room;
     size_t *begin; // [documents + 1]
     int32_t documents;
@@ -41,7 +42,7 @@ struct pack {
 void pack_free(struct pack *pack) {
     if (!pack) return;
     free(pack->id);
-    free(pack->counts);
+    free(pack->weights);
     free(pack->begin);
     free(pack->next);
     free(pack->sequence);
@@ -81,20 +82,22 @@ int64_t pack_padding(const struct pack *pack) {
     return pack->padding;
 }
 
-bool pack_put(struct pack *pack, const int32_t *id, const bool *counts, bool otherwise,
+bool pack_put(struct pack *pack, const int32_t *id, const uint16_t *weights, bool otherwise,
               size_t count, struct hrt_error *error) {
     if (pack->tokens_room - pack->tokens < count) {
         const size_t room = 2 * pack->tokens + count + 4096;
         int32_t *ids = realloc(pack->id, room * sizeof *ids);
         if (ids) pack->id = ids;
-        bool *weights = realloc(pack->counts, room * sizeof *weights);
-        if (weights) pack->counts = weights;
-        if (!ids || !weights) return hrt_fail(error, "out of memory");
+        uint16_t *grown = realloc(pack->weights, room * sizeof *grown);
+        if (grown) pack->weights = grown;
+        if (!ids || !grown) return hrt_fail(error, "out of memory");
         pack->tokens_room = room;
     }
     memcpy(pack->id + pack->tokens, id, count * sizeof *id);
     for (size_t i = 0; i < count; i++)
-        pack->counts[pack->tokens + i] = counts ? counts[i] : otherwise;
+        pack->weights[pack->tokens + i] = weights     ? weights[i]
+                                          : otherwise ? HRT_DATA_WEIGHT_ONE
+                                                      : 0;
     pack->tokens += count;
     return true;
 }
@@ -187,8 +190,8 @@ static void fit(struct pack *pack) {
 static bool write_part(struct pack *pack, struct output *output, int32_t document, size_t from,
                        size_t count, bool follows, struct hrt_error *error) {
     const size_t at = pack->begin[document] + from;
-    pack->counts[at] &= follows;
-    return output_add(output, pack->id + at, pack->counts + at, count, error);
+    if (!follows) pack->weights[at] = 0;
+    return output_add(output, pack->id + at, pack->weights + at, count, error);
 }
 
 // All of a document but its rest: each piece fills a sequence.

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/data/weights.h"
 #include "tools/prepare/chat.h"
 
 enum { CHOSEN, REJECTED, ANSWERS };
@@ -54,34 +55,37 @@ static json_t *conversation_of(const json_t *record, json_t *prompt, json_t *ans
 // Adds the tokens of one answer with its prompt.
 static bool add_answer(const struct chat *chat, const struct hrt_tokenizer *tokenizer,
                        struct hrt_encoder *encoder, const json_t *record, const char *name,
-                       struct hrt_ids *ids, bool **counts, struct hrt_error *error) {
+                       struct hrt_ids *ids, uint16_t **weights, struct hrt_error *error) {
     struct hrt_ids own = {0};
     struct hrt_error why = {0};
-    bool *own_counts = NULL;
-    if (!chat_encode(chat, tokenizer, encoder, record, &own, &own_counts, &why)) {
+    bool whole = true;
+    uint16_t *own_weights = NULL;
+    if (!chat_encode(chat, tokenizer, encoder, record, &own, &own_weights, &why)) {
         free(own.at);
-        free(own_counts);
+        free(own_weights);
         return hrt_fail(error, "the %s answer: %s", name, why.text);
     }
+    for (size_t i = 0; i < own.count; i++) whole &= own_weights[i] % HRT_DATA_WEIGHT_ONE == 0;
     const size_t room = ids->count + own.count + 1;
     int32_t *grown = realloc(ids->at, room * sizeof *grown);
     if (grown) ids->at = grown, ids->room = room;
-    bool *grown_counts = realloc(*counts, room * sizeof *grown_counts);
-    if (grown_counts) *counts = grown_counts;
-    const bool taken = grown && grown_counts;
+    uint16_t *grown_weights = realloc(*weights, room * sizeof *grown_weights);
+    if (grown_weights) *weights = grown_weights;
+    const bool taken = grown && grown_weights;
     if (taken) {
         memcpy(grown + ids->count, own.at, own.count * sizeof *own.at);
-        memcpy(grown_counts + ids->count, own_counts, own.count * sizeof *own_counts);
+        memcpy(grown_weights + ids->count, own_weights, own.count * sizeof *own_weights);
         ids->count += own.count;
     }
     free(own.at);
-    free(own_counts);
+    free(own_weights);
+    if (!whole) return hrt_fail(error, "the %s answer: weights of pairs are 0 or 1", name);
     return taken || hrt_fail(error, "out of memory");
 }
 
 bool pairs_encode(const struct chat *chat, const struct hrt_tokenizer *tokenizer,
                   struct hrt_encoder *encoder, const json_t *record, struct hrt_ids *ids,
-                  bool **counts, size_t *chosen, struct hrt_error *error) {
+                  uint16_t **weights, size_t *chosen, struct hrt_error *error) {
     json_t *prompt = prompt_of(record), *answer[ANSWERS];
     for (int i = 0; i < ANSWERS; i++) {
         answer[i] = json_object_get(record, answer_name[i]);
@@ -95,7 +99,7 @@ bool pairs_encode(const struct chat *chat, const struct hrt_tokenizer *tokenizer
     for (int i = 0; i < ANSWERS; i++) {
         json_t *made = conversation_of(record, prompt, answer[i], common);
         const bool added =
-            made ? add_answer(chat, tokenizer, encoder, made, answer_name[i], ids, counts, error)
+            made ? add_answer(chat, tokenizer, encoder, made, answer_name[i], ids, weights, error)
                  : hrt_fail(error, "out of memory");
         json_decref(made);
         if (!added) return false;

@@ -50,8 +50,8 @@ struct document {
     struct hrt_ids ids; // For inputs that hold tokens, or once it is encoded.
     json_t
         *record; // Owned; the whole record, of inputs that are opened without a field. NULL: none.
-    bool *
-        counts; // Owned; whether the ids count in the loss: of conversations, and inputs that have weights.
+    uint16_t *
+        weights; // Owned; how much ids count (runtime/data/weights.h), where inputs say. NULL: unknown.
     size_t chosen; // How many ids of a pair are those of the chosen answer with its prompt.
     int64_t place; // The number of the line or the record, from 1.
     bool left_out; // It could not be encoded.
@@ -68,7 +68,7 @@ struct source *source_open(const char *path, enum kind kind, const char *field, 
 void source_close(struct source *source);
 // Whether its documents hold text, which a tokenizer is needed for.
 bool source_is_text(const struct source *source);
-// Whether they are tokens with weights, which documents then have as counts.
+// Whether they are tokens with weights, which documents then have.
 bool source_is_weighted(const struct source *source);
 // Whether they are records of JSON.
 bool source_has_records(const struct source *source);
@@ -95,10 +95,11 @@ bool megatron_read(const struct megatron *megatron, int64_t document, struct hrt
 // the loss, PATH.weights (runtime/data/weights.h).
 struct output {
     struct hf_replacement replacement, weights;
-    bool weighted;
-    unsigned char bits; // Weights of the last tokens, which do not fill a byte yet.
-    int64_t counted;    // Tokens that count.
-    char *path;         // Owned.
+    bool weighted, halves; // `halves`: some weight was neither 0 nor 1.
+    unsigned char bits;    // Weights of the last tokens, which do not fill a byte yet.
+    int64_t counted;       // Tokens of a weight above 0.
+    double weight;         // The sum of their weights.
+    char *path;            // Owned.
     int token_bytes;
     int64_t vocabulary, tokens, documents;
     int32_t largest, packed; // `packed`: tokens of a sequence of whole documents; 0: it has none.
@@ -110,8 +111,8 @@ struct output {
 // `packed` and `group`: as of struct output; packed files have weights.
 bool output_begin(struct output *output, const char *path, int64_t vocabulary, bool weighted,
                   int64_t packed, int group, struct hrt_error *error);
-// Adds tokens, all of which or none are in one document. `counts` [count]: their weights, of a weighted file; NULL: 0.
-bool output_add(struct output *output, const int32_t *id, const bool *counts, size_t count,
+// Adds tokens, all of which or none are in one document. `weights` [count], of a weighted file; NULL: 0.
+bool output_add(struct output *output, const int32_t *id, const uint16_t *weights, size_t count,
                 struct hrt_error *error);
 // Finishes the file and writes the record, to which `made` (owned by the caller) is added as "made"; or drops both,
 // when the data to write failed.
@@ -122,8 +123,8 @@ bool output_end(struct output *output, bool sound, json_t *made, struct hrt_erro
 struct pack;
 struct pack *pack_create(int64_t positions, int32_t end, struct hrt_error *error);
 void pack_free(struct pack *pack);
-// Adds tokens to the open document. `counts` [count]: their weights; NULL: each has `otherwise`.
-bool pack_put(struct pack *pack, const int32_t *id, const bool *counts, bool otherwise,
+// Adds tokens to the open document. `weights` [count]; NULL: 1 each, or 0, as `otherwise` says.
+bool pack_put(struct pack *pack, const int32_t *id, const uint16_t *weights, bool otherwise,
               size_t count, struct hrt_error *error);
 // Ends the open document, if it has a token; one that does not end in `end` gets one, which does not count. Now and
 // then sequences are written.

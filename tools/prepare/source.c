@@ -283,11 +283,11 @@ static int next_record(struct source *source, struct document *document, struct 
 
 static bool read_weights(const struct source *source, int64_t count, struct document *document,
                          struct hrt_error *error) {
-    bool *grown = realloc(document->counts, (size_t)count * sizeof *grown);
+    uint16_t *grown = realloc(document->weights, (size_t)count * sizeof *grown);
     if (!grown) return hrt_fail(error, "out of memory");
-    document->counts = grown;
-    return hrt_data_weights_read(&source->llmc.weights, source->path, source->next, count,
-                                 (unsigned char *)grown, error);
+    document->weights = grown;
+    return hrt_data_weights_read(&source->llmc.weights, source->path, source->next, count, grown,
+                                 error);
 }
 
 static int next_tokens(struct source *source, struct document *document, struct hrt_error *error) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/data/weights.h"
 #include "tools/prepare/chat.h"
 
 struct search {
@@ -192,48 +193,51 @@ static bool find_end(const struct search *search, size_t index, size_t *end) {
     return true;
 }
 
-// The template's own blocks: all, or, where some messages are not learned, one for each message of the assistant.
-static bool take_marked(const struct search *search, struct jinja_span *span, size_t *spans) {
+static bool is_answer(const struct conversation *conversation, size_t index) {
+    const json_t *message = json_array_get(conversation->messages, index);
+    return strcmp(json_string_value(json_object_get(message, "role")), "assistant") == 0;
+}
+
+// The template's own blocks: all, or, where some messages count less, one for each message of the assistant.
+static bool take_marked(const struct search *search, struct learned_span *span, size_t *spans) {
     const struct conversation *conversation = search->conversation;
     const struct jinja_rendered *whole = search->whole;
-    size_t answers = 0, learned = 0;
-    for (size_t i = 0; i < json_array_size(conversation->messages); i++) {
-        const char *role =
-            json_string_value(json_object_get(json_array_get(conversation->messages, i), "role"));
-        answers += strcmp(role, "assistant") == 0;
-        learned += conversation->learned[i];
+    const size_t messages = json_array_size(conversation->messages);
+    size_t answers = 0, full = 0, block = 0;
+    for (size_t i = 0; i < messages; i++) {
+        answers += is_answer(conversation, i);
+        full += conversation->weight[i] == HRT_DATA_WEIGHT_ONE;
     }
-    if (learned < answers && whole->spans != answers)
+    if (full < answers && whole->spans != answers)
         return hrt_fail(search->error,
                         "the template marks %zu parts, of %zu messages of the assistant that are "
-                        "not all learned",
+                        "not all learned alike",
                         whole->spans, answers);
-    size_t block = 0;
-    for (size_t i = 0; learned < answers && i < json_array_size(conversation->messages); i++) {
-        const char *role =
-            json_string_value(json_object_get(json_array_get(conversation->messages, i), "role"));
-        if (strcmp(role, "assistant") != 0) continue;
-        if (conversation->learned[i]) span[(*spans)++] = whole->span[block];
-        block++;
+    for (size_t i = 0; full < answers && i < messages; i++) {
+        if (!is_answer(conversation, i)) continue;
+        const struct jinja_span *own = &whole->span[block++];
+        if (conversation->weight[i])
+            span[(*spans)++] = (struct learned_span){own->begin, own->end, conversation->weight[i]};
     }
-    for (; learned == answers && block < whole->spans; block++)
-        span[(*spans)++] = whole->span[block];
+    for (; full == answers && block < whole->spans; block++)
+        span[(*spans)++] = (struct learned_span){whole->span[block].begin, whole->span[block].end,
+                                                 HRT_DATA_WEIGHT_ONE};
     return true;
 }
 
 bool chat_spans(const struct chat *chat, const struct conversation *conversation,
-                const struct jinja_rendered *whole, struct jinja_span **span, size_t *spans,
+                const struct jinja_rendered *whole, struct learned_span **span, size_t *spans,
                 struct hrt_error *error) {
     const struct search search = {chat, conversation, whole, error};
     const size_t count = json_array_size(conversation->messages);
-    struct jinja_span *grown = realloc(*span, (count + whole->spans) * sizeof *grown);
+    struct learned_span *grown = realloc(*span, (count + whole->spans) * sizeof *grown);
     if (!grown) return hrt_fail(error, "out of memory");
     *span = grown;
     *spans = 0;
     if (chat_marks(chat) && !take_marked(&search, grown, spans)) return false;
     for (size_t i = 0; !chat_marks(chat) && i < count; i++) {
-        struct jinja_span found;
-        if (!conversation->learned[i]) continue;
+        struct learned_span found = {.weight = conversation->weight[i]};
+        if (!found.weight) continue;
         if (!find_begin(&search, i, &found.begin) || !find_end(&search, i, &found.end))
             return false;
         if (found.begin < found.end) grown[(*spans)++] = found;

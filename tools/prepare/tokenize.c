@@ -123,11 +123,11 @@ static bool encode(const struct job *job, struct document *document, struct hrt_
     document->ids.count = 0;
     if (job->options->pairs)
         return pairs_encode(job->chat, job->tokenizer, encoder, document->record, &document->ids,
-                            &document->counts, &document->chosen, why) &&
+                            &document->weights, &document->chosen, why) &&
                check_pair(job->options, document, why);
     if (job->chat)
         return chat_encode(job->chat, job->tokenizer, encoder, document->record, &document->ids,
-                           &document->counts, why);
+                           &document->weights, why);
     return hrt_tokenizer_encode(encoder, document->text, document->bytes, job->options->frame,
                                 &document->ids, why);
 }
@@ -165,7 +165,7 @@ static bool encode_batch(struct job *job, struct task *task, int count) {
 static bool write_plain(const struct job *job, const struct task *task,
                         const struct document *document, struct output *output) {
     output->documents++;
-    return output_add(output, document->ids.at, document->counts, document->ids.count,
+    return output_add(output, document->ids.at, document->weights, document->ids.count,
                       job->error) &&
            (job->end < 0 || !source_is_text(task->source) ||
             output_add(output, &job->end, NULL, 1, job->error));
@@ -178,12 +178,12 @@ static bool write_packed(const struct job *job, struct task *task, const struct 
     struct output *output = &task->output[part];
     const struct hrt_ids *ids = &document->ids;
     if (source_is_text(task->source))
-        return pack_put(pack, ids->at, document->counts, true, ids->count, job->error) &&
+        return pack_put(pack, ids->at, document->weights, true, ids->count, job->error) &&
                pack_put(pack, &job->end, NULL, !job->chat, 1, job->error) &&
                pack_close(pack, output, job->error);
     for (size_t i = 0, count; i < ids->count; i += count) {
         for (count = 1; i + count < ids->count && ids->at[i + count - 1] != job->end;) count++;
-        if (!pack_put(pack, ids->at + i, document->counts ? document->counts + i : NULL, true,
+        if (!pack_put(pack, ids->at + i, document->weights ? document->weights + i : NULL, true,
                       count, job->error))
             return false;
         if (ids->at[i + count - 1] == job->end && !pack_close(pack, output, job->error))
@@ -195,7 +195,7 @@ static bool write_packed(const struct job *job, struct task *task, const struct 
 // Adds a sequence of one answer, with its prompt.
 static bool write_answer(const struct job *job, const struct document *document, size_t first,
                          size_t count, struct output *output) {
-    if (!output_add(output, document->ids.at + first, document->counts + first, count, job->error))
+    if (!output_add(output, document->ids.at + first, document->weights + first, count, job->error))
         return false;
     for (int64_t i = (int64_t)count; i < job->options->pack; i++) {
         if (!output_add(output, &job->end, NULL, 1, job->error)) return false;
@@ -232,14 +232,17 @@ static void tell(struct task *task, bool done) {
     const time_t now = time(NULL);
     if (!done && (now == task->told || !isatty(STDERR_FILENO))) return;
     int64_t tokens = 0, counted = 0, padding = 0;
+    double weight = 0;
     for (int part = 0; part < task->parts; part++) {
         tokens += task->output[part].tokens;
         counted += task->output[part].counted;
+        weight += task->output[part].weight;
         padding += task->pack[part] ? pack_padding(task->pack[part]) : 0;
     }
     fprintf(stderr, "%s%s: %" PRId64 " %s, %" PRId64 " tokens", isatty(STDERR_FILENO) ? "\r" : "",
             task->path, task->documents, task->documents == 1 ? "document" : "documents", tokens);
     if (task->output[0].weighted) fprintf(stderr, ", %" PRId64 " count in the loss", counted);
+    if (weight < (double)counted) fprintf(stderr, " by %.1f", weight);
     if (task->pack[0]) fprintf(stderr, ", %" PRId64 " are padding", padding);
     if (done) fputs("\n", stderr);
     task->told = now;
@@ -400,7 +403,7 @@ int tokenize(const struct options *options, struct hrt_error *error) {
     for (int i = 0; i < DOCUMENTS; i++) {
         free(job.document[i].text);
         free(job.document[i].ids.at);
-        free(job.document[i].counts);
+        free(job.document[i].weights);
         json_decref(job.document[i].record);
     }
     for (int64_t i = 0; job.encoder && i < options->threads; i++)

@@ -94,6 +94,7 @@ struct small {
     struct {
         struct hrt_routing sparse[layers];
     } routing;
+    const float *token_weights; // In losses; NULL: 1. The runtime's.
 
     // Temporaries of each function; many share memory.
     struct {
@@ -482,7 +483,7 @@ static struct hrt_losses forward(void *model, int64_t batch, const int32_t *ids,
                      (struct hk_matmul_dims){.m = batch * T, .n = D, .k = V}, HK_STORE, NULL);
     float *cross_entropy = m->forward.cross_entropy; // [1]
     hk_cross_entropy_f32(cross_entropy, m->saved.cross_entropy_lse, m->saved.logits, m->targets,
-                         &m->scale, batch * T, V);
+                         m->token_weights, &m->scale, batch * T, V);
     float *mul = m->forward.mul; // [1]
     mul[0] = m->auxiliary_scale * auxiliary[0];
     float *loss = m->forward.loss; // [1]
@@ -692,7 +693,7 @@ static void backward(void *model, int64_t batch, const int32_t *ids, const int32
     // small.moe:30   return rmsnorm(x) @ embed
     hk_line(&lines, "small.moe:30");
     hk_cross_entropy_grad_f32(m->saved.logits, dloss, m->saved.logits, m->saved.cross_entropy_lse,
-                              m->targets, &m->scale, batch * T, V);
+                              m->targets, m->token_weights, &m->scale, batch * T, V);
     float *dnormed = m->backward.dnormed; // [batch, T, D]
     hk_matmul_nn_f32(dnormed, m->saved.logits, m->param.embed, HK_ROWS,
                      (struct hk_matmul_dims){.m = batch * T, .n = D, .k = V}, HK_STORE, NULL);
@@ -896,6 +897,7 @@ static const struct hrt_program program = {
     .loads = 1, .load = loads,
     .settings = 54, .setting = settings,
     .model_bytes = sizeof(struct small),
+    .weights_offset = offsetof(struct small, token_weights),
     .logits_offset = 0,
     .bind = bind,
     .forward = forward,

@@ -154,13 +154,13 @@ static void rope(void **at, int64_t rows) {
 }
 
 static void cross_entropy(void **at, int64_t rows) {
-    hkc_cross_entropy_bf16(test_lane(), shared(1), at[0], at[1], at[2], shared(1), rows,
+    hkc_cross_entropy_bf16(test_lane(), shared(1), at[0], at[1], at[2], NULL, shared(1), rows,
                            VOCABULARY);
 }
 
 static void cross_entropy_grad(void **at, int64_t rows) {
-    hkc_cross_entropy_grad_bf16(test_lane(), at[0], shared(1), at[1], at[2], at[3], shared(1), rows,
-                                VOCABULARY);
+    hkc_cross_entropy_grad_bf16(test_lane(), at[0], shared(1), at[1], at[2], at[3], NULL, shared(1),
+                                rows, VOCABULARY);
 }
 
 static void router_grad(void **at, int64_t rows) {

@@ -88,20 +88,21 @@ static inline void values_gather_grad(real *dtable, const real *dy, const int32_
 }
 
 static inline void values_cross_entropy(real *loss, real *lse, const real *logits,
-                                        const int32_t *targets, const real *scale, int64_t tokens,
-                                        int64_t vocabulary) {
+                                        const int32_t *targets, const float *weights,
+                                        const real *scale, int64_t tokens, int64_t vocabulary) {
     hkc_cross_entropy_bf16(test_lane(), loss, lse, test_read(logits, tokens * vocabulary), targets,
-                           scale, tokens, vocabulary);
+                           weights, scale, tokens, vocabulary);
     test_join_values("cross_entropy");
 }
 
 static inline void values_cross_entropy_grad(real *dlogits, const real *dloss, const real *logits,
                                              const real *lse, const int32_t *targets,
-                                             const real *scale, int64_t tokens,
-                                             int64_t vocabulary) {
+                                             const float *weights, const real *scale,
+                                             int64_t tokens, int64_t vocabulary) {
     const int64_t count = tokens * vocabulary;
     hkc_cross_entropy_grad_bf16(test_lane(), test_stored(dlogits, count), dloss,
-                                test_read(logits, count), lse, targets, scale, tokens, vocabulary);
+                                test_read(logits, count), lse, targets, weights, scale, tokens,
+                                vocabulary);
     test_join_values("cross_entropy_grad");
 }
 
@@ -148,27 +149,25 @@ static inline void values_matmul_tn(real *b, const real *a, const real *c, enum 
 
 static inline void values_linear_cross_entropy(real *loss, real *lse, real *block, const real *x,
                                                const real *w, enum hk_layout layout,
-                                               const int32_t *targets, const real *scale,
-                                               struct hk_head_dims d,
+                                               const int32_t *targets, const float *weights,
+                                               const real *scale, struct hk_head_dims d,
                                                const struct hk_tokens *only) {
     const int64_t words = d.turned ? d.k : d.n, width = d.turned ? d.n : d.k;
     hkc_linear_cross_entropy_bf16(test_lane(), loss, lse, test_stored(block, d.block * words),
                                   test_read(x, d.m * width), test_read(w, d.k * d.n), layout,
-                                  targets, scale, d, only);
+                                  targets, weights, scale, d, only);
     test_join_values("linear_cross_entropy");
 }
 
-static inline void values_linear_cross_entropy_grad(real *dx, real *dw, real *block,
-                                                    const real *dloss, const real *x, const real *w,
-                                                    enum hk_layout layout, const real *lse,
-                                                    const int32_t *targets, const real *scale,
-                                                    struct hk_head_dims d, enum hk_write write_dx,
-                                                    enum hk_write write_dw) {
+static inline void values_linear_cross_entropy_grad(
+    real *dx, real *dw, real *block, const real *dloss, const real *x, const real *w,
+    enum hk_layout layout, const real *lse, const int32_t *targets, const float *weights,
+    const real *scale, struct hk_head_dims d, enum hk_write write_dx, enum hk_write write_dw) {
     const int64_t words = d.turned ? d.k : d.n, width = d.turned ? d.n : d.k;
     hkc_linear_cross_entropy_grad_bf16(test_lane(), test_stored(dx, d.m * width), dw,
                                        test_stored(block, d.block * words), dloss,
                                        test_read(x, d.m * width), test_read(w, d.k * d.n), layout,
-                                       lse, targets, scale, d, write_dx, write_dw);
+                                       lse, targets, weights, scale, d, write_dx, write_dw);
     test_join_values("linear_cross_entropy_grad");
 }
 

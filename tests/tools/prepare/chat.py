@@ -37,11 +37,16 @@ def model(folder, template=CHATML, **config):
 
 def read(path):
     """Pairs of the bytes of a token and its weight."""
-    raw, bits = path.read_bytes(), pathlib.Path(f"{path}.weights").read_bytes()
+    raw, beside = path.read_bytes(), pathlib.Path(f"{path}.weights").read_bytes()
     count = struct.unpack("<3i", raw[:12])[2]
-    assert bits[:16] == b"hcweight" + struct.pack("<q", count) and len(bits) == 16 + (count + 7) // 8
-    return [(TEXTS[number].replace("Ġ", " ").replace("Ċ", "\n"), bits[16 + i // 8] >> i % 8 & 1)
-            for i, number in enumerate(struct.unpack(f"<{count}H", raw[1024:]))]
+    assert beside[8:16] == struct.pack("<q", count)
+    if beside[:8] == b"hcwhalfs":
+        weights = struct.unpack(f"<{count}e", beside[16:])
+    else:
+        assert beside[:8] == b"hcweight" and len(beside) == 16 + (count + 7) // 8
+        weights = [beside[16 + i // 8] >> i % 8 & 1 for i in range(count)]
+    return [(TEXTS[number].replace("Ġ", " ").replace("Ċ", "\n"), weight)
+            for number, weight in zip(struct.unpack(f"<{count}H", raw[1024:]), weights, strict=True)]
 
 
 def learned(pairs):
@@ -115,7 +120,8 @@ def refusals(folder):
             ({"messages": [{"content": "a"}]}, "message 1 has no role"),
             ({"messages": [{"role": "user"}]}, "message 1 has no content"),
             ({"messages": ["a"]}, "message 1 is no object"),
-            ({"messages": [{"role": "assistant", "content": "a", "weight": 0.5}]}, "message 1: its weight is neither 0 nor 1"),
+            *(({"messages": [{"role": "assistant", "content": "a", "weight": weight}]}, "message 1: its weight is no number from 0 to 1")
+              for weight in (1.5, -0.25, "0.5", None, True)),
             ({"messages": [{"role": "assistant", "content": None}]}, "line 1: + of a text and none is not supported")):
         text = json.dumps(good) + "\n" + json.dumps(record) + "\n" + json.dumps(good) + "\n"
         chat(folder, None, text=text, code=1, wanted=wanted.replace("%s", str(folder / "a.jsonl")))
@@ -183,8 +189,45 @@ def weights(folder):
     assert not beside.exists()
 
 
+def fractions(folder):
+    """Weights between 0 and 1: as halves, from the first one on. Those before it become halves, too."""
+    start = [{"role": "user", "content": "u"}, {"role": "assistant", "content": "a", "weight": 0.25},
+             {"role": "user", "content": "v"}, {"role": "assistant", "content": "b"}]
+    chat(folder, {"messages": start}, wanted="30 tokens, 4 count in the loss by 2.5")
+    path = folder / "out/train/a.jsonl.bin"
+    found = [pair for pair in read(path) if pair[1]]
+    assert found == [("a", 0.25), ("<|im_end|>", 0.25), ("b", 1), ("<|im_end|>", 1)], found
+    run("inspect", path, wanted=", 4 count in the loss by 2.5")
+    run("check", path, wanted="sound")
+    once = read(path)
+    run("tokenize", "--vocabulary=1000", "--out", folder / "again", path)
+    assert read(folder / "again/train/a.jsonl.bin.bin") == once
+    run("mix", "--out", folder / "mixed.bin", "--tokens=60", "--block=30", f"{path}=1")
+    assert read(folder / "mixed.bin") == once * 2
+    chat(folder, {"messages": start}, "--pack=64", "--end=<|endoftext|>")
+    assert [pair for pair in read(path) if pair[1]] == found
+    for third in (1 / 3, 1e-5, 1e-9, 0.99999):  # Rounded to halves; nothing is left of one.
+        only = [start[0], {**start[1], "weight": third}, *start[2:]]
+        chat(folder, {"messages": only})
+        assert read(path)[13][1] == struct.unpack("<e", struct.pack("<e", third))[0], (third, read(path))
+    whole = [{"messages": [start[0], start[3]]}] * 5000  # More than one block of bits before the first half.
+    chat(folder, None, text="\n".join(json.dumps(record) for record in [*whole, {"messages": start}]))
+    many = read(path)
+    assert [pair[1] for pair in many[:-30]] == [0] * 0 + [pair[1] for pair in many[:15]] * 5000 and many[-30:] == once
+    marked = CHATML.replace("m['content']", "'' }}{% if m['role'] == 'assistant' %}{% generation %}{{ m['content'] }}{% endgeneration %}{% endif %}{{ ''")
+    chat(folder, {"messages": start}, template=marked)
+    assert [pair for pair in read(path) if pair[1]] == [("a", 0.25), ("b", 1)]
+    raw = pathlib.Path(f"{path}.weights").read_bytes()
+    pathlib.Path(f"{path}.weights").write_bytes(raw[:-2] + struct.pack("<e", -0.5))
+    run("check", path, code=1, wanted=f"the weight of token {len(read(path)) - 1} (from 0) is -0.5; weights are from 0 to 1")
+    pair = {"prompt": "u", "chosen": [{"role": "assistant", "content": "a", "weight": 0.5}], "rejected": "b"}
+    (folder / "p.jsonl").write_text(json.dumps(pair), encoding="utf-8")
+    run("pairs", "--model", folder / "model", "--end=<|endoftext|>", "--pack=32", "--out", folder / "pairs", folder / "p.jsonl", code=1,
+        wanted="line 1: the chosen answer: weights of pairs are 0 or 1")
+
+
 with tempfile.TemporaryDirectory() as temporary:
-    for test in (forms, refusals, weights):
+    for test in (forms, refusals, weights, fractions):
         place = pathlib.Path(temporary) / test.__name__
         place.mkdir()
         test(place)
