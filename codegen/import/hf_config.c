@@ -64,11 +64,18 @@ static bool stands(const struct hec_hf_config *config, const struct hec_hf_key *
     return value && !json_is_null(value) && !key->fixed;
 }
 
+// Whether a line before has the same key: then that one counts.
+static bool is_repeated(const struct hec_hf_config *config, const struct hec_hf_key *key) {
+    const struct hec_hf_key *before = config->keys;
+    while (before < key && strcmp(before->name, key->name) != 0) before++;
+    return before < key;
+}
+
 // The row of a key that is asked for: of several, the first one that the file has.
 static const struct hec_hf_key *row_of(const struct hec_hf_config *config, const char *name) {
     const struct hec_hf_key *first = NULL;
     for (const struct hec_hf_key *key = config->keys; key && key->name; key++) {
-        if (strcmp(asked_as(key), name) != 0) continue;
+        if (strcmp(asked_as(key), name) != 0 || is_repeated(config, key)) continue;
         if (stands(config, key)) return key;
         if (!first) first = key;
     }
@@ -198,11 +205,10 @@ bool hec_hf_set_keys(struct hec_hf_config *config, const struct hec_hf_key *keys
     bool there = true;
     config->keys = keys;
     for (const struct hec_hf_key *key = keys; key->name; key++) {
+        if (is_repeated(config, key)) continue;
         const char *name = asked_as(key);
         const struct hec_hf_key *counts = row_of(config, name);
         const json_t *value = json_object_get(config->root, key->name);
-        if (counts != key && strcmp(counts->name, key->name) == 0)
-            continue; // The first line counts.
         if (counts != key && stands(config, key) &&
             !json_equal(value, json_object_get(config->root, counts->name))) {
             hec_hf_refuse(config, name, "must be %s", key->name);

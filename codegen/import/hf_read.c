@@ -351,6 +351,13 @@ static void read_predictor(struct hec_hf_config *config, struct hec_hf_model *mo
     model->predictor = layers == 1;
 }
 
+// A model that also reads images may say it beside its text model: then that counts.
+static bool read_tied(struct hec_hf_config *config) {
+    const json_t *outer = json_object_get(config->file, "tie_word_embeddings");
+    const bool own = hec_hf_flag(config, "tie_word_embeddings", false);
+    return config->root != config->file && json_is_boolean(outer) ? json_is_true(outer) : own;
+}
+
 static const char *read_dtype(struct hec_hf_config *config, const char *usual) {
     return hec_hf_text(config, hec_hf_has(config, "dtype") ? "dtype" : "torch_dtype", usual);
 }
@@ -401,7 +408,7 @@ bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model)
     model->order = family->order;
     model->eps = hec_hf_number(config, "rms_norm_eps", 0);
     if (!(model->eps > 0)) hec_hf_refuse(config, "rms_norm_eps", "must be above 0");
-    model->tied = hec_hf_flag(config, "tie_word_embeddings", false);
+    model->tied = read_tied(config);
     if (!*dtype && hec_hf_has(config, "quantization_config")) dtype = "bfloat16";
     model->bf16 = strcmp(read_dtype(config, dtype), "bfloat16") == 0;
     read_act(config, family, model);

@@ -234,15 +234,18 @@ static int by_name(const void *a, const void *b) {
     return strcmp(left->name, right->name);
 }
 
-void hrt_params_safetensors_narrow(struct hrt_safetensors *file, const char *prefix) {
+void hrt_params_safetensors_narrow(struct hrt_safetensors *file, const char *prefix,
+                                   const char *kept) {
     const size_t length = strlen(prefix);
-    size_t kept = 0; // They stay in order.
+    size_t count = 0;
     for (size_t i = 0; i < file->entries; i++) {
-        if (strncmp(file->entry[i].name, prefix, length) != 0) continue;
-        file->entry[kept] = file->entry[i];
-        file->entry[kept++].name += length;
+        const bool inside = strncmp(file->entry[i].name, prefix, length) == 0;
+        if (!inside && strcmp(file->entry[i].name, kept) != 0) continue;
+        file->entry[count] = file->entry[i];
+        file->entry[count++].name += inside ? length : 0;
     }
-    file->entries = kept;
+    file->entries = count;
+    qsort(file->entry, file->entries, sizeof *file->entry, by_name);
 }
 
 const struct hrt_stored *hrt_params_safetensors_find(const struct hrt_safetensors *file,

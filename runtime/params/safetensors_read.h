@@ -44,8 +44,10 @@ bool hrt_params_safetensors_open(struct hrt_safetensors *file, const char *path,
 // Also of a zeroed one.
 void hrt_params_safetensors_close(struct hrt_safetensors *file);
 
-// From here on the file has only the tensors whose names begin with `prefix`, under the rest of them.
-void hrt_params_safetensors_narrow(struct hrt_safetensors *file, const char *prefix);
+// From here on the file has only the tensors whose names begin with `prefix`, under the rest of them, and the one that
+// is called `kept`.
+void hrt_params_safetensors_narrow(struct hrt_safetensors *file, const char *prefix,
+                                   const char *kept);
 
 // The tensor of that name, or NULL.
 const struct hrt_stored *hrt_params_safetensors_find(const struct hrt_safetensors *file,

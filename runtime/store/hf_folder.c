@@ -132,16 +132,19 @@ static bool is_bare(const struct hrt_hf_folder *folder) {
     return json_object_get(folder->where, "embed_tokens.weight");
 }
 
-// Leaves the text model alone, where it is a part.
-static void narrow(struct hrt_hf_folder *folder) {
-    const size_t length = strlen(HRT_HF_TEXT_MODEL), all = json_object_size(folder->where);
+// Leaves the text model alone, where it is a part: names that begin with `prefix`, and `kept`.
+static void narrow(struct hrt_hf_folder *folder, const char *prefix, const char *kept) {
+    const size_t length = strlen(prefix), all = json_object_size(folder->where);
     json_t *inside = json_object(), *number;
     const char *name;
+    bool any = false;
     json_object_foreach(folder->where, name, number) {
-        if (strncmp(name, HRT_HF_TEXT_MODEL, length) == 0)
-            json_object_set(inside, name + length, number);
+        const bool begins = strncmp(name, prefix, length) == 0;
+        if (begins || strcmp(name, kept) == 0)
+            json_object_set(inside, name + (begins ? length : 0), number);
+        any |= begins;
     }
-    if (json_object_size(inside) == 0) {
+    if (!any) {
         json_decref(inside);
         return;
     }
@@ -149,7 +152,7 @@ static void narrow(struct hrt_hf_folder *folder) {
     folder->where = inside;
     folder->passed = all - json_object_size(inside);
     for (int i = 0; i < folder->files; i++)
-        hrt_params_safetensors_narrow(&folder->file[i], HRT_HF_TEXT_MODEL);
+        hrt_params_safetensors_narrow(&folder->file[i], prefix, kept);
 }
 
 static bool open_files(struct hrt_hf_folder *folder) {
@@ -170,7 +173,8 @@ bool hrt_store_hf_folder_open(struct hrt_hf_folder *folder, const char *path,
                               struct hrt_error *error) {
     *folder = (struct hrt_hf_folder){.path = path, .where = json_object(), .error = error};
     if (!open_files(folder)) return false;
-    narrow(folder);
+    narrow(folder, HRT_HF_TEXT_MODEL, "");
+    narrow(folder, HRT_HF_TEXT_BODY, HRT_HF_HEAD);
     folder->bare = is_bare(folder);
     return true;
 }

@@ -11,6 +11,9 @@
 // The prefix of names of a text model where it is a part of one that also reads images. Here they are without it, and
 // other tensors are not there.
 #define HRT_HF_TEXT_MODEL "language_model."
+// Its form in newer folders, which have the head outside of it.
+#define HRT_HF_TEXT_BODY "model.language_model."
+#define HRT_HF_HEAD "lm_head.weight"
 
 // The prefix of all names but the head's. AutoModel, which has no head, saves names without it; lookups add it.
 #define HRT_HF_BODY "model."
@@ -20,9 +23,8 @@ struct hrt_hf_folder {
     struct hrt_safetensors *file;
     char **name; // Names of the files.
     int files;
-    struct json_t *where; // From the name of a tensor to the number of its file.
-    size_t
-        passed; // Tensors of parts that are not the text model, where names have HRT_HF_TEXT_MODEL.
+    struct json_t *where;     // From the name of a tensor to the number of its file.
+    size_t passed;            // Tensors of parts that are not the text model, where names say so.
     size_t beside;            // Tensors that lie where the index does not say;
     const char *beside_first; // the name of one of them.
     bool bare;                // Names are those of a model without its head: they lack HRT_HF_BODY.

@@ -123,6 +123,8 @@ static json_t *text_config(const struct hrt_hf_like *like) {
     if (!dtype) dtype = json_object_get(like->config, "torch_dtype");
     if (dtype && !json_object_get(config, "dtype") && !json_object_get(config, "torch_dtype"))
         json_object_set(config, "dtype", dtype);
+    json_t *tied = json_object_get(like->config, "tie_word_embeddings");
+    if (tied) json_object_set(config, "tie_word_embeddings", tied);
     json_t *own = json_loads(alone, 0, NULL);
     json_object_update(config, own);
     json_decref(own);

@@ -11,7 +11,7 @@ from harness import load
 BASES = ("mixtral", "olmoe", "qwen2_moe", "qwen3_moe", "dots1", "deepseek_v2", "deepseek_v2_lite", "deepseek_v3", "glm4_moe",
          "glm4_moe_air", "glm4_moe_lite", "solar_open", "minimax_m2", "gpt_oss", "llama4_text", "llama4_text_wide", "hy_v3",
          "ernie4_5_moe", "granitemoe", "granitemoeshared", "hunyuan_v1_moe", "flex_olmo", "exaone_moe", "afmoe", "sarvam_moe", "sarvam_mla",
-         "llama", "mistral", "qwen3", "gemma", "gemma2", "gemma3_text")
+         "llama", "mistral", "qwen3", "gemma", "gemma2", "gemma3_text", "qwen3_vl_moe_text", "mellum")
 WINDOWED, FULL, CHUNKED = "sliding_attention", "full_attention", "chunked_attention"
 YARN = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 4}
 LLAMA3 = {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 32}
@@ -56,6 +56,9 @@ WORDS = {"layer_types": [[FULL] * 4, [WINDOWED] * 4, [WINDOWED, FULL, FULL, WIND
 GEMMA = {"hidden_activation": ["gelu", "relu", "silu", "tanh"], "query_pre_attn_scalar": [3, 8, 0], "attn_logit_softcapping": [3.0, 0.5, 0],
          "final_logit_softcapping": [3.0, 0.5, 0], "use_bidirectional_attention": FLAG, "mup_enabled": FLAG}
 OTHERS_OF = {
+    "mellum": {"layer_types": [[FULL] * 3, [WINDOWED] * 3, [FULL, WINDOWED, FULL], [FULL], []], "num_mtp_layers": [0, 1], "rope_parameters": [
+        {}, {FULL: {"rope_type": "linear", "factor": 3.0, "rope_theta": 50.0}, WINDOWED: {"rope_type": "default", "rope_theta": 9.0}},
+        {FULL: {"rope_theta": 9.0}, WINDOWED: None}, {FULL: {"rope_type": "default"}, WINDOWED: {"rope_type": "default"}}, {"rope_theta": 777.0}]},
     "gemma": GEMMA, "gemma2": GEMMA,
     "gemma3_text": {**GEMMA, **WORDS, "sliding_window_pattern": [2, 3, 1], "rope_local_base_freq": [9.0, 500.0, 0], "rope_scaling": [
         {}, {"rope_type": "linear", "factor": 3.0}, {"rope_theta": 50.0}, {"type": "linear", "factor": 3.0}, {"rope_type": "linear"}, YARN],
@@ -99,7 +102,14 @@ def older(config):
 
 def bases(family):
     config = load(family)["config"]
+    config = config.get("text_config", config)
     return {"": config, "older": older(config)}
+
+
+def around(family, config):
+    """The config of a model that also reads images around one of its text model, where the family has one."""
+    outer = load(family)["config"]
+    return {**outer, "text_config": config} if "text_config" in outer else config
 
 
 def name_of(*parts):
@@ -153,7 +163,7 @@ def changes(family):
                 for what, change in of_key([base, *path] if base else path, key, key in own, others):
                     found[what] = copy.deepcopy(config)
                     change(inside(found[what], path))
-    return {what: config for what, config in found.items() if not what or config not in (found[""],)}
+    return {what: around(family, config) for what, config in found.items() if not what or config not in (found[""],)}
 
 
 def random_config(family, seed):
@@ -170,7 +180,7 @@ def random_config(family, seed):
     if isinstance(config.get(section), dict) and config[section] and draw.random() < 0.5:
         key = draw.choice(sorted(ROPE_OTHERS))
         inside(config, draw.choice(sections(config, section)))[key] = draw.choice(ROPE_OTHERS[key])
-    return config
+    return around(family, config)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def reduced(family):
 def tokens(config):
     """Tokens of two sequences, all in the vocabulary."""
     draw = random.Random("tokens of configs")
-    return [draw.randrange(config.get("vocab_size", 40)) for _ in range(2 * POSITIONS + 1)]
+    return [draw.randrange(config.get("text_config", config).get("vocab_size", 40)) for _ in range(2 * POSITIONS + 1)]
 
 
 class Ours:

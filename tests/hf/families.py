@@ -120,6 +120,23 @@ def check_inside(work, program, tokens, case, data):
     assert "there is no `text_config`" in run(HECATEC, f"--from-hf={folder}", code=1).stderr
 
 
+def check_alone(work, program, folder, tokens, case, data):
+    """The text model is written alone, as one that transformers knows; its experts one by one."""
+    said = run(program, "export", "--load", folder, "--to", work / "out").stderr
+    passed = sum(name.startswith("model.visual.") for name in case["tensors"])
+    assert f"has {passed} tensors beside its text model; they are not read" in said, said
+    got, own = weights.read_folder(work / "out"), tensors(case)
+    assert logits(work, program, work / "out", tokens)[0] == data
+    held = {name.replace("language_model.", ""): t for name, t in own.items()
+            if ".experts." not in name and not name.startswith("model.visual.")}
+    assert {name: t for name, t in got.items() if ".experts." not in name} == held
+    wanted = {**case["config"]["text_config"], "architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "norm_topk_prob": True,
+              "tie_word_embeddings": False}
+    assert json.loads((work / "out" / "config.json").read_text()) == wanted
+    # As qwen3_moe it is the same model.
+    assert logits(work, compile_folder(work, work / "out", "fp64"), work / "out", tokens)[0] == data
+
+
 def check_export(work, program, folder):
     """Tensors that were read and not changed are written to the byte."""
     run(program, "export", "--load", folder, "--to", work / "out")
@@ -148,7 +165,9 @@ def main():
             fused = work / f"fused-{straight}"
             weights.write_folder(fused, case["config"], fuse(case, straight), shards=2)
             assert logits(work, program, fused, tokens)[0] == data, fused.name
-        if "digests" not in case:
+        if "text_config" in case["config"]:
+            check_alone(work, program, folder, tokens, case, data)
+        elif "digests" not in case:
             check_export(work, program, folder)
         if case["config"]["model_type"] in PASSED:
             check_passed(work, program, tokens, case, data)

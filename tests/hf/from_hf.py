@@ -173,6 +173,16 @@ FULL = {
         "vocab_size": 151936, "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 36, "num_attention_heads": 32,
         "num_key_value_heads": 8, "head_dim": 128, "rms_norm_eps": 1e-6, "rope_theta": 1000000, "max_window_layers": 36,
         "sliding_window": None, "use_sliding_window": False, "max_position_embeddings": 40960}),
+    "Mellum-12B": ("mellum", 12149923072, {
+        "vocab_size": 98304, "hidden_size": 2304, "intermediate_size": 7168, "moe_intermediate_size": 896, "num_hidden_layers": 28,
+        "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128, "num_experts": 64, "num_experts_per_tok": 8,
+        "layer_types": (["sliding_attention"] * 3 + ["full_attention"]) * 7, "sliding_window": 1024, "max_position_embeddings": 131072}),
+    "Qwen3-VL-30B-A3B": ("qwen3_vl_moe_text", 30532122624, {  # Its text_config. Images are not counted.
+        "tie_word_embeddings": None, "vocab_size": 151936, "intermediate_size": 6144, "moe_intermediate_size": 768, "num_hidden_layers": 48,
+        "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128, "num_experts": 128, "num_experts_per_tok": 8,
+        "norm_topk_prob": True, "decoder_sparse_step": 1, "mlp_only_layers": [], "rms_norm_eps": 1e-6, "rope_theta": 5000000,
+        "rope_scaling": {"mrope_interleaved": True, "mrope_section": [24, 20, 20], "rope_type": "default"},
+        "max_position_embeddings": 262144}),
     "gemma-7b": ("gemma", 8537680896, {
         **GEMMA, "vocab_size": 256000, "hidden_size": 3072, "intermediate_size": 24576, "num_hidden_layers": 28, "num_attention_heads": 16,
         "num_key_value_heads": 16, "hidden_act": "gelu"}),
@@ -184,7 +194,7 @@ FULL = {
         **GEMMA, "vocab_size": 262144, "hidden_size": 1152, "intermediate_size": 6912, "num_hidden_layers": 26, "num_attention_heads": 4,
         "num_key_value_heads": 1, "sliding_window": 512, "sliding_window_pattern": 6, "query_pre_attn_scalar": 256,
         "rope_theta": 1000000, "rope_local_base_freq": 10000, "max_position_embeddings": 32768}),
-    "gemma-3-4b": ("gemma3_text", 3880263168, {  # Its text_config, which leaves out what is usual. Images are not counted.
+    "gemma-3-4b": ("gemma3_text", 3880263168, {  # Its text_config. Images are not counted.
         "hidden_act": None, "tie_word_embeddings": None, "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34,
         "sliding_window": 1024, "rope_scaling": {"factor": 8.0, "rope_type": "linear"}}),
     "gpt-oss-20b": ("gpt_oss", 20914757184, {

@@ -25,6 +25,15 @@ NEAR = 2e-3  # Smallest distance of a router's choice to another one that we acc
 
 BASE = dict(vocab_size=V, hidden_size=16, num_hidden_layers=3, num_attention_heads=4, max_position_embeddings=T,
             bos_token_id=1, eos_token_id=2)
+
+
+def around(kind):
+    """A model that also reads images, and a text model in it."""
+    vision = dict(depth=1, hidden_size=8, intermediate_size=8, num_heads=2, out_hidden_size=16, num_position_embeddings=4,
+                  deepstack_visual_indexes=[0])
+    return lambda **text: kind(text_config=text, vision_config=vision, tie_word_embeddings=False)
+
+
 FAMILIES = {
     "mixtral": (transformers.MixtralConfig, dict(
         intermediate_size=12, num_key_value_heads=2, num_local_experts=4, num_experts_per_tok=2, head_dim=6,
@@ -151,6 +160,16 @@ FAMILIES = {
         layer_types=["sliding_attention", "full_attention"] * 2, pad_token_id=None,
         rope_parameters={"full_attention": {"rope_theta": 1e6, "rope_type": "linear", "factor": 8.0},
                          "sliding_attention": {"rope_theta": 1e4, "rope_type": "default"}})),
+    "mellum": (transformers.MellumConfig, dict(
+        intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=2, num_experts=6, num_experts_per_tok=2, head_dim=8,
+        sliding_window=3, layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+        mlp_layer_types=["dense", "sparse", "sparse"],
+        rope_parameters={"full_attention": {"rope_theta": 5e5, "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4},
+                         "sliding_attention": {"rope_theta": 1e4, "rope_type": "default"}})),
+    "qwen3_vl_moe_text": (around(transformers.Qwen3VLMoeConfig), dict(
+        intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=2, num_experts=6, num_experts_per_tok=2, head_dim=8,
+        output_router_logits=True, router_aux_loss_coef=0.02,
+        rope_parameters={"rope_theta": 5e6, "rope_type": "default", "mrope_section": [2, 1, 1], "mrope_interleaved": True})),
     "gpt_oss_mxfp4": (transformers.GptOssConfig, dict(
         hidden_size=96, intermediate_size=32, num_hidden_layers=2, num_key_value_heads=2, num_local_experts=4,
         num_experts_per_tok=2, head_dim=8, sliding_window=3, swiglu_limit=1.5)),
@@ -185,14 +204,20 @@ def packed(shapes):
     return out
 
 
+def class_of(config):
+    return transformers.AutoModelForImageTextToText if hasattr(config, "text_config") else transformers.AutoModelForCausalLM
+
+
 def create(name, salt):
     kind, own = FAMILIES[name]
     config = kind(**{**BASE, **own})
     predicts = name.endswith("_mtp")
-    config.num_hidden_layers += predicts  # transformers knows no layer that predicts, but this is one more.
+    if predicts:
+        config.num_hidden_layers += 1  # transformers knows no layer that predicts, but this is one more.
     config._attn_implementation = "eager"
     config._experts_implementation = "eager"
-    model = transformers.AutoModelForCausalLM.from_config(config).double().train()
+    kind = class_of(config)
+    model = kind.from_config(config).double().train()
     folder = pathlib.Path(tempfile.gettempdir()) / f"hecate-hf-{name}"
     model.save_pretrained(folder)
     shapes = {tensor: list(shape) for tensor, (_, shape, _) in sorted(read_folder(folder).items())}
@@ -215,7 +240,7 @@ def create(name, salt):
     config_json.pop("dtype", None)
     if name == "kimi_k2":  # Its own code is DeepSeek-V3's.
         config_json["model_type"] = name
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder, **load)
+    model = kind.from_pretrained(folder, **load)
     if not predicts:
         return model, None, config_json, shapes
     model.config.num_hidden_layers -= 1
@@ -224,10 +249,11 @@ def create(name, salt):
 
 def nearest(model, predictor, ids):
     """How far the router's least certain choice was from another one."""
-    if not hasattr(model.config, "num_experts_per_tok"):
+    own = model.config.get_text_config()
+    if not hasattr(own, "num_experts_per_tok"):
         return 1.0
     logits = model(input_ids=ids, output_router_logits=True).router_logits
-    k = model.config.num_experts_per_tok
+    k = own.num_experts_per_tok
     k = k[0] if isinstance(k, list) else k
     if predictor:
         gate = predictor.layer.mlp.gate
@@ -247,8 +273,9 @@ def nearest(model, predictor, ids):
 def losses(model, predictor, tokens):
     """The cross-entropy of each step, and behind it that of a predictor's token."""
     ids, targets = torch.tensor([tokens[:T]]), torch.tensor(tokens[1:T + 1])
-    own = list(predictor.own.parameters()) if predictor else []
-    optimizer = torch.optim.AdamW([*model.parameters(), *own], lr=1e-3, betas=(0.9, 0.95), eps=1e-8, weight_decay=0)
+    more = list(predictor.own.parameters()) if predictor else []
+    own = model.config.get_text_config()
+    optimizer = torch.optim.AdamW([*model.parameters(), *more], lr=1e-3, betas=(0.9, 0.95), eps=1e-8, weight_decay=0)
     out = []
     for _ in range(3):
         result = model(input_ids=ids, output_router_logits=True)
@@ -259,11 +286,11 @@ def losses(model, predictor, tokens):
             further = predictor.losses(torch.tensor([tokens[:T + 1]])).mean()
             out.append(float(further))
             loss = loss + WEIGHT * further  # Equation 25.
-        if getattr(model.config, "output_router_logits", False):
+        if getattr(own, "output_router_logits", False):
             from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
-            auxiliary = load_balancing_loss_func(result.router_logits, model.config.num_local_experts,
-                                                 model.config.num_experts_per_tok)
-            loss = loss + model.config.router_aux_loss_coef * auxiliary
+            auxiliary = load_balancing_loss_func(result.router_logits, own.num_local_experts,
+                                                 own.num_experts_per_tok)
+            loss = loss + own.router_aux_loss_coef * auxiliary
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -298,7 +325,8 @@ def evaluate(name, salt):
 def main():
     here = pathlib.Path(__file__).parent / "stored"
     for name in sys.argv[1:] or FAMILIES:
-        transformers.AutoModelForCausalLM.from_config(FAMILIES[name][0](**{**BASE, **FAMILIES[name][1]}))  # Imports.
+        config = FAMILIES[name][0](**{**BASE, **FAMILIES[name][1]})
+        class_of(config).from_config(config)  # Imports.
         widen()
         salt, (result, near) = 0, evaluate(name, 0)
         while near < NEAR:

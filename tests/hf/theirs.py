@@ -84,7 +84,8 @@ class Theirs:
         kind = CONFIG_MAPPING[config["model_type"]]
         made = kind.from_dict(copy.deepcopy(config))
         made._attn_implementation = made._experts_implementation = "eager"
-        return transformers.AutoModelForCausalLM.from_config(made)
+        images = "text_config" in config
+        return (transformers.AutoModelForImageTextToText if images else transformers.AutoModelForCausalLM).from_config(made)
 
     def build(self, config):
         """The model with weights from their names; None: transformers refuses the config."""
