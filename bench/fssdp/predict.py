@@ -1,6 +1,7 @@
 """How near does `hecatec --simulate` come to real bytes? Policies of moving experts on the emulated cluster, measured and simulated.
 
-    predict.py --hecatec BIN [--loads zipf:1.2 zipf:0.8] [--rates 250 125] [--steps 8] [--only TEXT] [--out FILE.md]
+    predict.py --hecatec BIN [--loads zipf:1.2 zipf:0.8] [--rates 250 125] [--steps 8] [--topk 2] [--only TEXT]
+               [--out FILE.md]
 
 Each configuration trains in the testbed as in compare.py --quarter (kernels wait as long as a device would compute, bytes and
 links are real) and records its loads; the same plan is then simulated on these loads. Shares of the cost model are those of
@@ -24,7 +25,8 @@ SECONDS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
 CONFIGURATIONS = [("ep", ""), ("fssdp", ""), ("hecate", ""), ("fastermoe", ""), ("llep", ""), ("ultraep", ""),
                   ("fssdp", "--set parallel.placement.overlap=2 --set parallel.placement.memory=2"),
                   ("fssdp", "--set parallel.placement.overlap=0 --set parallel.placement.memory=1"),
-                  ("fssdp", "--set parallel.placement.rematerialize=true")]
+                  ("fssdp", "--set parallel.placement.rematerialize=true"),
+                  ("ep", "--set parallel.rows=node"), ("fssdp", "--set parallel.rows=node")]
 SEEN = [(policy, "", "zipf:1.2", 250) for policy in ("ep", "fssdp", "hecate", "llep")]
 
 
@@ -48,7 +50,7 @@ def try_one(options, policy, flags, load, rate, work):
     compare.run(options.hecatec, options.model, "-o", program, *cluster(options, policy, rate), *flags.split(), *flags_of_plan)
     loads.unlink(missing_ok=True)
     measured = compare.measure(options, program, load, work, "--record-loads", loads)
-    return {"policy": policy, "flags": flags.replace("--set parallel.placement.", ""), "load": load, "rate": rate,
+    return {"policy": policy, "flags": flags.replace("--set parallel.", "").replace("placement.", ""), "load": load, "rate": rate,
             "seen": (policy, flags, load, rate) in SEEN, "simulated": simulate(options, policy, flags, rate, work, loads, plan),
             **measured}
 
@@ -90,11 +92,12 @@ def arguments():
     parser.add_argument("--loads", nargs="+", default=["zipf:1.2", "zipf:0.8"])
     parser.add_argument("--rates", nargs="+", type=int, default=[250, 125])
     parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--topk", type=int, default=2)
     parser.add_argument("--only", default="", help="policies that contain this")
     parser.add_argument("--out")
     options = parser.parse_args()
     options.nodes, options.ranks, options.skip, options.real = 4, 2, 2, False
-    options.model, options.compile = compare.HERE / "gpt-small.moe", compare.QUARTER
+    options.compile = compare.QUARTER
     options.device, options.data = compare.HERE / "v100-quarter.device", "/usr/share/common-licenses/GPL-3"
     return options
 
@@ -103,6 +106,9 @@ def main():
     options = arguments()
     results = []
     with tempfile.TemporaryDirectory() as folder:
+        text = (compare.HERE / "gpt-small.moe").read_text(encoding="utf-8")
+        options.model = Path(folder) / "gpt-small.moe"
+        options.model.write_text(text.replace("topk = 2", f"topk = {options.topk}"), encoding="utf-8")
         for rate in options.rates:
             compare.run(compare.CLUSTER, "up", options.nodes, options.ranks, f"{rate}mbit")
             try:
@@ -114,7 +120,7 @@ def main():
                 compare.run(compare.CLUSTER, "down")
     text = f"""# Simulated and measured steps
 
-bench/fssdp/predict.py: gpt-small.moe on {options.nodes} nodes x {options.ranks} ranks of one machine of {os.cpu_count()} cores, a quarter of the bytes
+bench/fssdp/predict.py: gpt-small.moe, top-{options.topk}, on {options.nodes} nodes x {options.ranks} ranks of one machine of {os.cpu_count()} cores, a quarter of the bytes
 (README.md), medians of {options.steps - options.skip} steps. * was looked at while the simulation was written.
 
 {summary(results)}

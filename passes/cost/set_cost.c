@@ -116,6 +116,8 @@ static void find_set(MlirOperation module, const struct hec_machine *machine,
     cost->layers = layers > 0 ? layers : 1;
     cost->rows = hec_module_batch(module) * hec_module_positions(module) * hec_set_topk(site->set);
     cost->wave_rows = hec_set_wave_rows(site->set);
+    cost->picks = (int32_t)hec_set_topk(site->set);
+    cost->once = hec_rows_cross_once(module);
     const MlirType y = mlirValueGetType(hec_collect_y(site->collect));
     const int64_t tokens = cost->rows / hec_set_topk(site->set);
     cost->row_bytes = hec_type_bytes(y) / tokens;

@@ -16,6 +16,8 @@ struct hec_set_cost {
     int64_t layers;          // At least 1.
     int64_t rows, wave_rows; // (token, expert) pairs of one device; room of a wave.
     int64_t row_bytes;       // A row that is sent.
+    int32_t picks;           // Experts that a token has.
+    bool once;               // Its row crosses once to a node (parallel.rows = node).
     int64_t chunk_bytes;     // A chunk's parameters as replicas hold them.
     int64_t grad_bytes;      // A chunk's gradient.
     int64_t grad_way_bytes;  // The same on its way to the owner.

@@ -30,6 +30,7 @@ void hec_mover_begin(struct hec_mover *m) {
     m->out = hec_arena_alloc(arena, 2 * devices + 2 * nodes, sizeof *m->out);
     m->in = m->out + devices;
     m->node_out = m->in + devices, m->node_in = m->node_out + nodes;
+    if (m->cost->once && hec_has_pairs(m)) hec_relay_begin(m);
     m->whole = take_plan(m);
     m->added = take_plan(m);
     m->planned = hec_arena_alloc(arena, (size_t)m->scene.layers * HEC_PLANNED, sizeof *m->planned);
@@ -57,6 +58,8 @@ void hec_traffic_take(struct hec_mover *m, struct hec_traffic *traffic) {
     traffic->node_got = traffic->node_sent + nodes;
     if (hec_has_pairs(m))
         traffic->pair = hec_arena_alloc(&m->stage.arena, devices * devices, sizeof(double));
+    if (hec_has_pairs(m) && m->cost->once)
+        traffic->once = hec_arena_alloc(&m->stage.arena, devices * nodes, sizeof(double));
 }
 
 // ---- counts
@@ -112,6 +115,8 @@ static void count_rows(struct hec_mover *m, struct hec_traffic *t) {
         t->node_got[n] = scale * (double)m->rows.node_got[n];
     }
     for (int64_t i = 0; t->pair && i < (int64_t)devices * devices; i++) t->pair[i] *= scale;
+    for (int64_t i = 0; t->once && i < (int64_t)devices * nodes; i++) t->once[i] *= scale;
+    if (m->cost->once && all > 0) hec_relay_sums(m, t, scale * all);
     const double room = (double)(m->cost->wave_rows > 0 ? m->cost->wave_rows : 1);
     t->imbalance = most / mean;
     t->waves = (int64_t)(scale * most / room);
@@ -129,7 +134,8 @@ int32_t hec_traffic_wave(struct hec_mover *m, const struct hec_traffic *t, int32
     const int32_t devices = m->stage.topology.devices, nodes = m->stage.topology.nodes;
     const double bytes = (double)m->cost->row_bytes;
     const int32_t transfer = hec_transfer_new(m->lanes, HEC_LANE_ROWS, what, layer);
-    for (int32_t to = 0; t->pair && to < devices; to++) {
+    if (t->once) hec_relay_wave(m, t, wave, transfer, back);
+    for (int32_t to = 0; t->pair && !t->once && to < devices; to++) {
         const double part = t->load[to] > 0 ? hec_traffic_rows(m, t, to, wave) / t->load[to] : 0;
         for (int32_t from = 0; from < devices; from++) {
             const double rows = part * t->pair[(size_t)from * (size_t)devices + (size_t)to];
@@ -166,7 +172,9 @@ static void copy_rows(const struct hec_mover *m, struct hec_traffic *to,
                       const struct hec_traffic *from) {
     const size_t devices = (size_t)m->stage.topology.devices;
     memcpy(to->load, from->load, numbers_of(m) * sizeof *to->load);
+    const size_t nodes = (size_t)m->stage.topology.nodes;
     if (to->pair) memcpy(to->pair, from->pair, devices * devices * sizeof *to->pair);
+    if (to->once) memcpy(to->once, from->once, devices * nodes * sizeof *to->once);
     to->waves = from->waves;
     to->imbalance = from->imbalance;
     to->cross = from->cross;
@@ -183,7 +191,7 @@ static bool plan(struct hec_mover *m, int32_t layer, int64_t at, int64_t left,
     }
     if (!hec_stage_plan(&m->stage, layer, at, left, kept) || !hec_rows_count(&m->stage, &m->rows))
         return false;
-    if (t->pair && !hec_rows_pairs(&m->stage, t->pair)) return false;
+    if (t->pair && !hec_rows_pairs(&m->stage, t->pair, t->once)) return false;
     count_rows(m, t);
     p->at = at;
     p->changes = m->changes;

@@ -19,6 +19,7 @@ struct hec_traffic {
     int64_t waves;
     double *load; // [devices] rows computed
     double *pair; // [devices][devices] rows from and to; NULL: sums alone
+    double *once; // [devices][nodes] tokens from and to, where their rows cross once; else NULL
     double *sent, *got, *node_sent, *node_got; // Sums over waves.
     double imbalance, cross; // Largest load over the mean; part of rows that change node.
     int32_t replicas;
@@ -34,6 +35,12 @@ struct hec_planned {
     bool calibrated;
     struct hpl_plan plan, before;
     struct hec_traffic traffic;
+};
+
+// Messages of each device in the phase at hand of an exchange through relays, and in the one before.
+struct hec_phases {
+    int32_t now, room;
+    int32_t *message[2], *count[2]; // [devices][room], [devices]
 };
 
 // One set of experts. The caller zeroes it and sets the fields up to `movement`.
@@ -64,6 +71,7 @@ struct hec_mover {
     double *states;          // [devices][devices] bytes that new owners and copies get
     int32_t *next;           // [layers][experts]
     double *in, *out, *node_in, *node_out; // [devices], [nodes] bytes
+    struct hec_phases phases;
 };
 
 // Whether messages are single ones.
@@ -95,6 +103,17 @@ double hec_traffic_rows(const struct hec_mover *mover, const struct hec_traffic 
 // A transfer of a wave's rows to where they are computed or, `back`, to where they came from.
 int32_t hec_traffic_wave(struct hec_mover *mover, const struct hec_traffic *traffic, int32_t layer,
                          int64_t wave, const char *what, bool back);
+
+// ---- relay.c: rows that cross once to a node
+
+void hec_relay_begin(struct hec_mover *mover);
+
+// Adds the messages of a wave's rows to `transfer`, or back.
+void hec_relay_wave(struct hec_mover *mover, const struct hec_traffic *traffic, int64_t wave,
+                    int32_t transfer, bool back);
+
+// Rows that cross, and those of relays, in the sums of a layer's traffic, of `all` rows.
+void hec_relay_sums(const struct hec_mover *mover, struct hec_traffic *traffic, double all);
 
 // ---- movement.c: chunks, by the collective that the policy uses
 

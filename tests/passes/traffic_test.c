@@ -48,6 +48,8 @@ struct layer {
     struct hec_traffic traffic;
 };
 
+static bool once; // Rows cross once to a node.
+
 static void begin(struct layer *l, const char *policy, bool sums, int64_t iterations) {
     const struct synthesis wanted = {.iterations = 6,
                                      .layers = 1,
@@ -64,6 +66,8 @@ static void begin(struct layer *l, const char *policy, bool sums, int64_t iterat
                                  .rows = 1024,
                                  .wave_rows = 100000,
                                  .row_bytes = 100,
+                                 .picks = 2,
+                                 .once = once,
                                  .chunk_bytes = (int64_t)chunk,
                                  .grad_bytes = (int64_t)gradient,
                                  .grad_way_bytes = (int64_t)gradient,
@@ -175,6 +179,65 @@ static void sums_of_rows_are_those_of_pairs(void **state) {
         }
         end(&l);
     }
+}
+
+// Tokens of a device with an expert in a node, of `there` rows, by all pairs of different experts.
+static double by_pairs_of_experts(const struct layer *l, int from, int node, double there) {
+    const uint32_t *rows = l->mover.stage.exact + (size_t)from * EXPERTS;
+    double odds[EXPERTS], tokens = 0, some = 0, all = 0;
+    for (int e = 0; e < EXPERTS; e++) tokens += rows[e] / 2.0;
+    for (int e = 0; e < EXPERTS; e++) {
+        odds[e] = rows[e] < tokens ? rows[e] / (tokens - rows[e]) : 1e9; // Chosen by each.
+    }
+    for (int e = 0; e < EXPERTS; e++) {
+        for (int other = 0; other < e; other++) {
+            const int in = (e / (EXPERTS / NODES) == node) + (other / (EXPERTS / NODES) == node);
+            all += in * odds[e] * odds[other];
+            some += in ? odds[e] * odds[other] : 0;
+        }
+    }
+    return there * some / all;
+}
+
+// A wave's rows out or home; sums through ports cross nearly as much.
+static void check_once(const char *policy, bool back) {
+    struct layer l, coarse;
+    double crossed = 0, rows = 0;
+    begin(&l, policy, false, 1);
+    begin(&coarse, policy, true, 1);
+    assert_true(plan(&l, 4) && plan(&coarse, 4));
+    const struct hec_traffic *t = &l.traffic;
+    for (int from = 0; from < DEVICES; from++) {
+        const int node = 1 - from / EACH;
+        const double tokens = t->once[from * NODES + node];
+        double there = 0;
+        for (int to = node * EACH; to < (node + 1) * EACH; to++)
+            there += t->pair[from * DEVICES + to];
+        assert_true(tokens <= there && 2.000001 * tokens >= there);
+        if (!strcmp(policy, "ep"))
+            same(policy, "tokens", tokens, by_pairs_of_experts(&l, from, node, there));
+        crossed += tokens, rows += there;
+    }
+    const struct carried c = carry(&l, hec_traffic_wave(&l.mover, t, 0, 0, "rows", back));
+    const double numbers = back ? 0 : 4 * rows + DEVICES * 4 * (1 + EACH);
+    same(policy, "bytes", sum(c.node_sent, NODES), 100 * crossed + numbers);
+    assert_true(crossed < (strcmp(policy, "ep") ? 1 : 0.9) * rows);
+    const struct hec_traffic *sums = &coarse.traffic;
+    assert_true(fabs(sum(sums->node_got, NODES) / crossed - 1) < 0.15);
+    same(policy, "sums", sum(sums->node_got, NODES), sum(sums->node_sent, NODES));
+    same(policy, "sums of devices", sum(sums->got, DEVICES), sum(sums->sent, DEVICES));
+    end(&l);
+    end(&coarse);
+}
+
+static void rows_cross_once_to_a_node(void **state) {
+    (void)state;
+    once = true;
+    for (int back = 0; back < 2; back++) {
+        check_once("ep", back);
+        check_once("fssdp", back);
+    }
+    once = false;
 }
 
 // Every device gets the same, and nodes together, whether messages are single ones or sums.
@@ -376,6 +439,7 @@ static void owners_of_ours_change_and_others_do_not(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_of_rows_are_those_of_pairs),
+        cmocka_unit_test(rows_cross_once_to_a_node),
         cmocka_unit_test(messages_and_sums_are_as_many_bytes),
         cmocka_unit_test(shards_come_from_all),
         cmocka_unit_test(ultraep_stays_in_nodes_and_ep_at_home),
