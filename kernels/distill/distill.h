@@ -10,6 +10,7 @@ struct hk_teacher {
     const int32_t *ids;     // [tokens, count], in [0, vocabulary).
     const float *log_probs; // [tokens, count], up to a number added to a row; -infinity: no entry.
     int64_t count;          // 0: there is no teacher, so nothing is lost.
+    double *sums;           // dpo and policy add to these (kernels/policy/policy.h); NULL: to none.
 };
 
 // p[t, k]   = exp(log_probs[t, k] / temperature) over its sum over k

@@ -16,6 +16,22 @@ struct hk_dpo_dims {
     double beta;
 };
 
+// Sums that a call with `sums` adds to them, for logs, over ascending pairs or tokens: of one type of loss each.
+enum {
+    HK_DPO_PAIRS,
+    HK_DPO_CHOSEN, // Rewards, beta times the gain of log-probability over the reference: of chosen answers
+    HK_DPO_REJECTED, // and of rejected ones.
+    HK_DPO_RIGHT,    // Pairs whose chosen answer has the larger one.
+    HK_POLICY_TOKENS = 0,
+    HK_POLICY_ADVANTAGE,
+    HK_POLICY_RATIO,
+    HK_POLICY_CLIPPED, // Tokens whose ratio is clipped, so that they have no slope but that of kl.
+    HK_POLICY_KL_OLD, // r - log r - 1: an estimate of the KL divergence from what has drawn the tokens.
+    HK_POLICY_REFERENCES, // Tokens with a third entry,
+    HK_POLICY_KL,         // and exp(d) - d - 1 of them.
+    HK_POLICY_SUMS
+};
+
 // Sequences 2 i and 2 i + 1 are a pair: the chosen one, and the rejected one. A position t with targets[t] >= 0 has:
 //
 //   own[t]  = logits[t, targets[t]] - lse[t], where lse[t] = log sum over v of exp(logits[t, v])

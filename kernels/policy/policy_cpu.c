@@ -26,6 +26,14 @@ HK_INLINE double gain_of(const real *logits, const real *lse, struct hk_teacher 
     return sum;
 }
 
+HK_INLINE void add_pair(double *sums, double chosen, double rejected) {
+    if (!sums) return;
+    sums[HK_DPO_PAIRS]++;
+    sums[HK_DPO_CHOSEN] += chosen;
+    sums[HK_DPO_REJECTED] += rejected;
+    sums[HK_DPO_RIGHT] += chosen > rejected;
+}
+
 HK_INLINE void set_slopes(real *slopes, const int32_t *targets, int64_t count, double slope) {
     for (int64_t i = 0; i < count; i++) slopes[i] = targets[i] < 0 ? 0 : (real)slope;
 }
@@ -43,16 +51,33 @@ HK_KERNEL(void, dpo,
         lse[t] = row_log_sum_exp(logits + t * dims.vocabulary, dims.vocabulary, 1);
     double sum = 0;
     for (int64_t i = 0; i < pairs; i++) {
-        const double h = dims.beta * (gain_of(logits, lse, reference, targets, 2 * i, &dims) -
-                                      gain_of(logits, lse, reference, targets, 2 * i + 1, &dims));
+        const double gained = gain_of(logits, lse, reference, targets, 2 * i, &dims),
+                     missed = gain_of(logits, lse, reference, targets, 2 * i + 1, &dims);
+        const double h = dims.beta * (gained - missed);
         const double slope = dims.beta / (1 + exp(h)); // 0 where exp(h) is infinite.
         const int64_t chosen = 2 * i * dims.positions, rejected = chosen + dims.positions;
         sum += h > 0 ? log1p(exp(-h)) : log1p(exp(h)) - h;
+        add_pair(reference.sums, dims.beta * gained, dims.beta * missed);
         set_slopes(slopes + chosen, targets + chosen, dims.positions, -slope);
         set_slopes(slopes + rejected, targets + rejected, dims.positions, slope);
     }
     for (int64_t t = paired; t < dims.tokens; t++) slopes[t] = 0;
     loss[0] = (real)((double)scale[0] * sum);
+}
+
+HK_INLINE void add_token(double *sums, const float *said, int64_t count, double own, double clip) {
+    if (!sums) return;
+    const double change = own - (double)said[0], ratio = exp(change), advantage = (double)said[1];
+    sums[HK_POLICY_TOKENS]++;
+    sums[HK_POLICY_ADVANTAGE] += advantage;
+    sums[HK_POLICY_RATIO] += ratio;
+    sums[HK_POLICY_CLIPPED] +=
+        fmin(fmax(ratio, 1 - clip), 1 + clip) * advantage < ratio * advantage;
+    sums[HK_POLICY_KL_OLD] += expm1(change) - change;
+    if (count < 3) return;
+    const double apart = (double)said[2] - own;
+    sums[HK_POLICY_REFERENCES]++;
+    sums[HK_POLICY_KL] += expm1(apart) - apart;
 }
 
 // The loss of a token, and its slope.
@@ -84,8 +109,10 @@ HK_KERNEL(void, policy,
         if (targets[t] < 0 || rollout.count == 0) continue;
         assert(targets[t] < dims.vocabulary && rollout.count >= (dims.kl == 0 ? 2 : 3));
         const double own = (double)logits[t * dims.vocabulary + targets[t]] - (double)lse[t];
+        const float *said = rollout.log_probs + t * rollout.count;
         double slope;
-        sum += lost_of(rollout.log_probs + t * rollout.count, own, &dims, &slope);
+        sum += lost_of(said, own, &dims, &slope);
+        add_token(rollout.sums, said, rollout.count, own, dims.clip);
         slopes[t] = (real)slope;
     }
     loss[0] = (real)((double)scale[0] * sum);

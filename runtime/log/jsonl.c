@@ -11,6 +11,7 @@
 
 #include "files/files.h"
 #include "runtime/log/layers.h"
+#include "runtime/log/objective.h"
 
 bool hrt_log_jsonl_open(struct hrt_jsonl *log, const char *path, int64_t kept,
                         struct hrt_error *error) {
@@ -108,6 +109,18 @@ static json_t *val_sources_of(const struct hrt_data *data,
     return losses;
 }
 
+// The means of preferences or rollouts.
+static void add_objective(json_t *line, const struct hrt_step_report *step) {
+    struct hrt_objective_number number[HRT_OBJECTIVE_NUMBERS];
+    const char *section;
+    const int count = hrt_log_objective_of(step, number, &section);
+    json_t *means = json_object();
+    for (int i = 0; i < count; i++)
+        json_object_set_new(means, number[i].name, finite_or_null(number[i].value));
+    if (count) json_object_set(line, section, means);
+    json_decref(means);
+}
+
 static json_t *line_of(const struct hrt_step_report *step) {
     json_t *line = json_pack(
         "{s:I s:o s:o s:o s:o s:f s:f s:f}", "step", (json_int_t)step->step, "loss",
@@ -121,6 +134,7 @@ static json_t *line_of(const struct hrt_step_report *step) {
     if (named->count) json_object_set_new(line, "losses", named_of(named, named->value));
     if (named->count && step->evaluated)
         json_object_set_new(line, "val_losses", named_of(named, step->validation.named));
+    add_objective(line, step);
     if (step->moved.bytes > 0)
         json_object_set_new(line, "moved",
                             json_pack("{s:f s:f s:f s:f s:f s:f}", "bytes", step->moved.bytes,

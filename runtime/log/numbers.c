@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "runtime/log/objective.h"
+
 // "train/loss_mtp", "val/loss_mtp". Returns how many there are now.
 static int add_named(const struct hrt_step_report *step, struct hrt_number_of *out, int count) {
     const struct hrt_named_losses *named = &step->named;
@@ -15,6 +17,18 @@ static int add_named(const struct hrt_step_report *step, struct hrt_number_of *o
             (struct hrt_number_of){.help = "nats a token", .value = step->validation.named[i]};
         snprintf(out[count].tag, sizeof out->tag, "val/loss_%s", named->loss[i].name);
         count++;
+    }
+    return count;
+}
+
+// "preferences/margin". Returns how many there are now.
+static int add_objective(const struct hrt_step_report *step, struct hrt_number_of *out, int count) {
+    struct hrt_objective_number number[HRT_OBJECTIVE_NUMBERS];
+    const char *section;
+    const int means = hrt_log_objective_of(step, number, &section);
+    for (int i = 0; i < means; i++, count++) {
+        out[count] = (struct hrt_number_of){.help = number[i].help, .value = number[i].value};
+        snprintf(out[count].tag, sizeof out->tag, "%s/%s", section, number[i].name);
     }
     return count;
 }
@@ -58,5 +72,5 @@ int hrt_log_numbers_of(const struct hrt_step_report *step, double peak,
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (all[i].there) out[count++] = all[i].number;
     }
-    return add_named(step, out, count);
+    return add_objective(step, out, add_named(step, out, count));
 }

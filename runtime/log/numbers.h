@@ -10,7 +10,7 @@ struct hrt_number_of {
     double value;
 };
 
-enum { HRT_NUMBERS_OF = 24 + 2 * HRT_NAMED_LOSSES };
+enum { HRT_NUMBERS_OF = 30 + 2 * HRT_NAMED_LOSSES };
 
 // Those that the step has. `peak`: FLOP/s of all ranks; 0: not known. Returns how many there are.
 int hrt_log_numbers_of(const struct hrt_step_report *step, double peak,

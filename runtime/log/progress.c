@@ -8,6 +8,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "runtime/log/objective.h"
+
 enum { LINE_BYTES = 1024 };
 
 static const double redraw_every = 0.05; // Seconds: no eye is faster, and a terminal may be slow.
@@ -80,6 +82,14 @@ static void add_step(struct line *line, const struct hrt_progress *progress, int
     add(line, "step %-*s", 2 * last + 1, of);
 }
 
+// The means of preferences or rollouts.
+static void add_objective(struct line *line, const struct hrt_step_report *step) {
+    struct hrt_objective_number number[HRT_OBJECTIVE_NUMBERS];
+    const char *section;
+    const int count = hrt_log_objective_of(step, number, &section);
+    for (int i = 0; i < count; i++) add(line, "%s %.3g", number[i].name, number[i].value);
+}
+
 // Numbers are as wide as they mostly are, so that lines stand below each other.
 void hrt_log_progress_format(char *text, size_t text_bytes, size_t width,
                              const struct hrt_progress *progress,
@@ -97,6 +107,7 @@ void hrt_log_progress_format(char *text, size_t text_bytes, size_t width,
     if (progress->experts) add(&line, "load %.2f", step->routers.load);
     for (int i = 0; i < step->named.count; i++)
         add(&line, "%s %.4f", step->named.loss[i].name, step->named.value[i]);
+    add_objective(&line, step);
     add(&line, "lr %.1e", step->lr);
     add(&line, "gnorm %5.3g", step->grad_norm);
     add(&line, "%6.*f ms", step->seconds < 100 ? 1 : 0, 1e3 * step->seconds);

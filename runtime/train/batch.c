@@ -82,8 +82,10 @@ void hrt_train_batch_bring(struct hrt_batch *batch, const struct hrt_flight *fli
 struct hrt_losses hrt_train_batch_forward(struct hrt_batch *batch, bool repeats) {
     struct hrt_state *state = batch->state;
     const bool is_graph = repeats && batch->repeats;
-    hrt_params_state_tell(
-        state, (struct hk_teacher){batch->said.ids, batch->said.log_probs, state->teacher.count});
+    hrt_params_state_tell(state, (struct hk_teacher){.ids = batch->said.ids,
+                                                     .log_probs = batch->said.log_probs,
+                                                     .count = state->teacher.count,
+                                                     .sums = batch->apart ? NULL : batch->sums});
     if (is_graph && hrt_device_graph_run(&batch->forward, &state->device))
         return (struct hrt_losses){.loss = NAN};
     const struct hrt_losses losses =

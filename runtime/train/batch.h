@@ -16,7 +16,8 @@ struct hrt_batch {
     double scale, auxiliary_scale; // As forward takes them.
     int32_t *ids, *targets;        // [sequences, positions]: of the device, or the state's.
     struct hrt_said said;          // Their teacher entries; on the device, or the state's.
-    uint64_t *first;     // On the device: place of the number of the first one. NULL: none.
+    double *sums;    // [HK_POLICY_SUMS], to which forward adds where the host computes; NULL: none.
+    uint64_t *first; // On the device: place of the number of the first one. NULL: none.
     bool apart, repeats; // `repeats`: forward and backward may be graphs.
     struct hrt_graph forward, backward;
 };

@@ -304,10 +304,12 @@ static void read_flight(struct hrt_trainer *trainer, const struct hrt_flight *fl
 // The same; losses are summed over iterations and ranks. With the sums all ranks learn of one whose data has failed.
 static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_step_report *report,
                        struct hrt_error *error) {
-    double sum[HRT_WATCH_OWN] = {0}; // The last: ranks that failed.
+    double sum[HRT_WATCH_OWN] = {0}; // Behind the losses: ranks that failed.
     const struct hrt_flight *flight = flight_of(trainer);
     double none[HRT_LOSSES_MOST] = {0};
+    trainer->passes.sums = sum + HRT_WATCH_POLICY;
     const bool sound = iterate(trainer, step, flight ? none : sum, error);
+    trainer->passes.sums = NULL;
     hrt_profile_enter(trainer->profile, HRT_PHASE_RANKS);
     if (flight) {
         hrt_device_await(&trainer->state->device, FORWARDS, HRT_WHY_LOSSES);
@@ -320,6 +322,7 @@ static bool accumulate(struct hrt_trainer *trainer, int64_t step, struct hrt_ste
     hrt_train_watch_layers(&trainer->watch, &trainer->loads);
     report->moved = hrt_train_watch_moved(&trainer->watch);
     report_losses(report, sum);
+    memcpy(report->policy, sum + HRT_WATCH_POLICY, sizeof report->policy);
     return sum[HRT_LOSSES_MOST] == 0 || hrt_train_ranks_agree(trainer->comm, sound, error);
 }
 
@@ -459,6 +462,7 @@ bool hrt_train_trainer_ask(struct hrt_trainer *trainer, int64_t step, struct hrt
     *report = (struct hrt_step_report){
         .step = step + 1,
         .lr = hrt_train_learning_rate(&trainer->rates, step),
+        .objective = (enum hrt_objective)trainer->config->train_objective,
         .named = {.count = program->losses, .loss = program->loss},
     };
     hrt_profile_begin_step(trainer->profile, step + 1);

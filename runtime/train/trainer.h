@@ -36,6 +36,9 @@ struct hrt_step_report {
     struct hrt_named_losses named;
     double seconds, tokens_per_s;
     struct hrt_routers routers;
+    enum hrt_objective objective;
+    double policy
+        [HK_POLICY_SUMS]; // Sums of dpo or policy, of all iterations and ranks; 0 where a device computes.
     struct hrt_moved moved; // For programs that move experts: the mean of the ranks.
     int64_t resharded;      // Chunks that have a new owner.
     struct hrt_watch_sums watched;

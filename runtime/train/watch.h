@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernels/policy/policy.h"
 #include "runtime/base/error.h"
 #include "runtime/experts/fssdp_run.h"
 #include "runtime/net/comm.h"
@@ -56,7 +57,8 @@ struct hrt_watch {
 };
 
 enum {
-    HRT_WATCH_OWN = HRT_LOSSES_MOST + 1
+    HRT_WATCH_POLICY = HRT_LOSSES_MOST + 1, // Behind the losses, and ranks that failed.
+    HRT_WATCH_OWN = HRT_WATCH_POLICY + HK_POLICY_SUMS
 }; // Numbers that the caller lets the ranks sum on the way.
 
 // For programs of one rank, too. State and ranks are borrowed until hrt_train_watch_destroy. False: out of memory.

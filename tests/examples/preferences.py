@@ -45,6 +45,41 @@ def losses(name):
     return [line["loss"] for line in map(json.loads, pathlib.Path(f"{name}.log").read_text().splitlines())]
 
 
+def numbers(name):
+    """The means of preferences or rollouts of each step."""
+    lines = [json.loads(line) for line in pathlib.Path(f"{name}.log").read_text().splitlines()]
+    return [line.get("preferences") or line["rollout"] for line in lines]
+
+
+def apart(a, b):
+    return max(abs(x[key] - y[key]) / (1e-3 + abs(y[key])) for x, y in zip(a, b, strict=True) for key in y)
+
+
+def apart_of(name, other):
+    return apart(numbers(name), numbers(other))
+
+
+def log_probs(name):
+    raw = pathlib.Path(name).read_bytes()
+    width = 8 + 6 * (struct.unpack("<I", raw[12:16])[0] - 1) - 2
+    return [struct.unpack_from("<f", raw, at + width - 4)[0] for at in range(64, len(raw), width)]
+
+
+def check_pairs(program, flags):
+    """Rewards of one step over all pairs, by log-probabilities that eval writes."""
+    run(f"./{program}", "eval", "--load", f"{program}.safetensors", "--val", PAIRS, "--write-teacher", "own.pairs")
+    run(f"./{program}", "train", "--load", f"{program}.safetensors", "--data", PAIRS, *flags, "--steps", 1, "--log", "step.log", "--set",
+        f"train.tokens={96 * T}", "--set", "data.held_out=1e-6")
+    own, said = log_probs("own.pairs"), log_probs("reference")
+    gains = [sum(a - b for a, b in zip(own[i * T:(i + 1) * T], said[i * T:(i + 1) * T]) if b > -math.inf) for i in range(96)]
+    chosen, rejected = [0.5 * g for g in gains[::2]], [0.5 * g for g in gains[1::2]]
+    mean = lambda values: sum(values) / len(values)
+    wanted = {"chosen": mean(chosen), "rejected": mean(rejected), "margin": mean(chosen) - mean(rejected),
+              "accuracy": mean([a > b for a, b in zip(chosen, rejected)])}
+    found, = numbers("step")
+    assert apart([found], [wanted]) < 1e-4 and 0.1 < found["margin"] and found["accuracy"] > 0.5, (found, wanted)
+
+
 def check_reference():
     """One entry of each token that counts, as a float."""
     raw = pathlib.Path("reference").read_bytes()
@@ -85,8 +120,13 @@ def rollouts(end):
     learned = losses("one2")
     last = json.loads(run("./one2", "eval", "--val", data, "--json", *flags[:2], "--load", "learned.safetensors"))
     assert last["loss"] < found["loss"] - 0.003, (found, last)
-    apart = {name: max(abs(a - b) for a, b in zip(losses(name), learned, strict=True)) for name in PROGRAMS}
-    assert max(apart.values()) < 1e-12, apart
+    far = {name: max(abs(a - b) for a, b in zip(losses(name), learned, strict=True)) for name in PROGRAMS}
+    assert max(far.values()) < 1e-12, far
+    assert max(apart_of(name, "one2") for name in PROGRAMS) < 1e-9
+    first, *_, last = numbers("one2")
+    assert abs(first["ratio"] - 1) < 1e-6 and first["clipped"] == 0 and abs(first["kl"]) < 1e-9 and abs(first["kl_old"]) < 1e-9, first
+    # The reference has drawn.
+    assert 0 < last["clipped"] < 1 and last["kl"] > 1e-6 and abs(last["kl"] / last["kl_old"] - 1) < 0.5, last
     at = next(t for t, row in enumerate(rows) if struct.unpack("<3H3f", row)[3] > -math.inf)
     rows[at] = bytes([rows[at][0] ^ 1]) + rows[at][1:]
     pathlib.Path("broken").write_bytes(raw[:12] + struct.pack("<I", 3) + raw[16:64] + b"".join(rows))
@@ -114,14 +154,16 @@ def main(tokenizer):
                 "--log", f"{name}.log", "--save", f"{name}.safetensors")
         learned = losses("one4")
         assert abs(learned[0] - math.log(2)) < 0.03 and learned[-1] < 0.9 * learned[0], learned  # With aux.
-        apart = {name: max(abs(a / b - 1) for a, b in zip(losses(name), learned, strict=True)) for name in PROGRAMS}
-        assert max(apart.values()) < 1e-12, apart
+        far = {name: max(abs(a / b - 1) for a, b in zip(losses(name), learned, strict=True)) for name in PROGRAMS}
+        assert max(far.values()) < 1e-12, far
+        assert max(apart_of(name, "one4") for name in PROGRAMS) < 1e-9
+        check_pairs("one4", ("--teacher", "reference"))
         flags = ("--val", PAIRS, "--teacher", "reference", "--json")
         first, last = (json.loads(run("./one4", "eval", "--load", f"{name}.safetensors", *flags)) for name in ("base", "one4"))
         assert abs(first["loss"] - math.log(2)) < 1e-6 and first["tokens"] == 48, first
         assert last["loss"] < 0.9 * first["loss"], (first, last)
         rollouts(end)
-        print(f"{learned[0]:.4f} -> {learned[-1]:.4f}; apart {max(apart.values()):.1e}")
+        print(f"{learned[0]:.4f} -> {learned[-1]:.4f}; apart {max(far.values()):.1e}")
 
 
 main(pathlib.Path(sys.argv[1]).resolve())

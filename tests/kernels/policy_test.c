@@ -73,6 +73,32 @@ static wide gain_of(const struct dpo_case *x, int64_t sequence) {
     return sum;
 }
 
+#ifndef HK_TARGET_CUDA
+static void check_sum(int i, double sum, wide want, double bound) {
+    if (!(fabsl((wide)sum - want) <= (wide)bound))
+        fail_msg("sum %d is %.17g, not %.17Lg", i, sum, (long double)want);
+}
+
+static void check_pair_sums(const struct dpo_case *x, const real *out, double bound) {
+    double sums[HK_POLICY_SUMS] = {0};
+    struct dpo_case summed = *x;
+    real *again = test_nans(1 + 2 * x->tokens);
+    summed.reference.sums = sums;
+    run(&summed, again);
+    assert_same_bits("loss, slopes and lse", again, out, 1 + 2 * x->tokens);
+    wide want[HK_POLICY_SUMS] = {0};
+    for (int64_t i = 0; i < x->sequences / 2 && x->entries; i++) {
+        const wide chosen = gain_of(x, 2 * i), rejected = gain_of(x, 2 * i + 1);
+        want[HK_DPO_PAIRS]++;
+        want[HK_DPO_CHOSEN] += (wide)x->dims.beta * chosen;
+        want[HK_DPO_REJECTED] += (wide)x->dims.beta * rejected;
+        want[HK_DPO_RIGHT] += chosen > rejected;
+    }
+    for (int i = 0; i < HK_POLICY_SUMS; i++)
+        check_sum(i, sums[i], want[i], (double)x->sequences * bound);
+}
+#endif
+
 static void check(const int64_t *shape, real spread, double beta) {
     const struct dpo_case x = dpo_case(shape, spread, beta);
     const int64_t size = 1 + 2 * x.tokens, positions = x.dims.positions;
@@ -98,6 +124,9 @@ static void check(const int64_t *shape, real spread, double beta) {
     const wide want = sum * x.scale[0];
     assert_near("loss", 0, out[0], want,
                 (double)x.sequences * of_gain + 4 * EPSILON * fabs((double)want));
+#ifndef HK_TARGET_CUDA
+    check_pair_sums(&x, out, of_gain);
+#endif
     test_free_all();
 }
 
@@ -208,7 +237,7 @@ static struct policy_case policy_case(const int64_t *shape, double clip) {
     x.targets = targets;
     x.scale = test_reals(1, 3);
     x.dloss = test_reals(1, 4);
-    x.rollout = (struct hk_teacher){targets, said, entries};
+    x.rollout = (struct hk_teacher){.ids = targets, .log_probs = said, .count = entries};
     return x;
 }
 
@@ -221,6 +250,42 @@ static wide token_loss(const struct policy_case *x, int64_t t, wide own) {
     const wide apart = x->entries > 2 ? (wide)said[2] - own : 0;
     return -(plain < clipped ? plain : clipped) + (wide)x->dims.kl * (expl(apart) - apart - 1);
 }
+
+#ifndef HK_TARGET_CUDA
+// The sums for logs: they leave the rest as it is, and a second call adds to them.
+static void check_policy_sums(const struct policy_case *x, const real *out) {
+    const int64_t tokens = x->dims.tokens, size = 1 + 2 * tokens;
+    double sums[HK_POLICY_SUMS] = {0};
+    struct policy_case summed = *x;
+    real *again = test_nans(size);
+    summed.rollout.sums = sums;
+    run_policy(&summed, again);
+    assert_same_bits("loss, slopes and lse", again, out, size);
+    run_policy(&summed, again);
+    wide want[HK_POLICY_SUMS] = {0};
+    for (int64_t t = 0; t < tokens; t++) {
+        if (x->targets[t] < 0 || x->entries == 0) continue;
+        const float *said = x->rollout.log_probs + t * x->entries;
+        const wide own =
+            (wide)x->logits[t * x->dims.vocabulary + x->targets[t]] - (wide)out[1 + tokens + t];
+        const wide change = own - (wide)said[0], ratio = expl(change), clip = (wide)x->dims.clip;
+        want[HK_POLICY_TOKENS] += 2;
+        want[HK_POLICY_ADVANTAGE] += 2 * (wide)said[1];
+        want[HK_POLICY_RATIO] += 2 * ratio;
+        want[HK_POLICY_CLIPPED] += said[1] > 0   ? 2 * (ratio > 1 + clip)
+                                   : said[1] < 0 ? 2 * (ratio < 1 - clip)
+                                                 : 0;
+        want[HK_POLICY_KL_OLD] += 2 * (ratio - 1 - change);
+        if (x->entries < 3) continue;
+        const wide apart = (wide)said[2] - own;
+        want[HK_POLICY_REFERENCES] += 2;
+        want[HK_POLICY_KL] += 2 * (expl(apart) - apart - 1);
+    }
+    for (int i = 0; i < HK_POLICY_SUMS; i++)
+        check_sum(i, sums[i], want[i],
+                  (double)(tokens + 8) * 0x1p-50 * (1 + fabs((double)want[i])));
+}
+#endif
 
 static void check_policy(const int64_t *shape, double clip) {
     const struct policy_case x = policy_case(shape, clip);
@@ -249,6 +314,9 @@ static void check_policy(const int64_t *shape, double clip) {
     }
     const wide want = sum * x.scale[0];
     assert_near("loss", 0, out[0], want, of_losses + 4 * EPSILON * fabs((double)want));
+#ifndef HK_TARGET_CUDA
+    check_policy_sums(&x, out);
+#endif
     test_free_all();
 }
 

@@ -143,8 +143,8 @@ static void read_teacher(struct harness *h) {
         h->teacher_ids[i] = (int32_t)json_integer_value(json_array_get(ids, i));
         h->teacher_log_probs[i] = json_is_null(value) ? -INFINITY : (float)json_number_value(value);
     }
-    *(struct hk_teacher *)((char *)h->model + h->program->teacher_offset) =
-        (struct hk_teacher){h->teacher_ids, h->teacher_log_probs, entries};
+    *(struct hk_teacher *)((char *)h->model + h->program->teacher_offset) = (struct hk_teacher){
+        .ids = h->teacher_ids, .log_probs = h->teacher_log_probs, .count = entries};
 }
 
 // The arena starts as NaN: reading a value before it is written shows.

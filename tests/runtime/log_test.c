@@ -136,6 +136,46 @@ static void losses_are_logged_by_name(void **state) {
     assert_true(number[count - 4].value == 4.25 && number[count - 3].value == 4.5);
 }
 
+// With a reference, and without.
+static void preferences_and_rollouts_are_means(void **state) {
+    (void)state;
+    struct hrt_error error = {0};
+    struct hrt_jsonl log;
+    struct hrt_number_of number[HRT_NUMBERS_OF];
+    const struct hrt_progress progress = {.steps = 200};
+    struct hrt_step_report report = step;
+    report.objective = HRT_OBJECTIVE_dpo;
+    expect_line(&progress, 40, &report, "step 120/200 | loss 3.2145 | 5.16M tok/s"); // No pair.
+    report.policy[HK_DPO_PAIRS] = 4;
+    report.policy[HK_DPO_CHOSEN] = 2;
+    report.policy[HK_DPO_REJECTED] = -1;
+    report.policy[HK_DPO_RIGHT] = 3;
+    expect_line(&progress, 0, &report,
+                "step 120/200 | loss 3.2145 | 5.16M tok/s |    0s left | chosen 0.5 | rejected "
+                "-0.25 | margin 0.75 | accuracy 0.75 | lr 3.0e-04 | gnorm 0.841 |  812.3 ms | aux "
+                "1.025");
+    const int count = hrt_log_numbers_of(&report, 0, number);
+    assert_string_equal(number[count - 1].tag, "preferences/accuracy");
+    assert_true(hrt_log_jsonl_open(&log, "log", 0, &error));
+    report.objective = HRT_OBJECTIVE_policy;
+    for (int i = 0; i < HK_POLICY_SUMS; i++) report.policy[i] = 0;
+    report.policy[HK_POLICY_TOKENS] = 8;
+    report.policy[HK_POLICY_ADVANTAGE] = -2;
+    report.policy[HK_POLICY_RATIO] = 10;
+    report.policy[HK_POLICY_CLIPPED] = 1;
+    report.policy[HK_POLICY_KL_OLD] = 4;
+    assert_true(hrt_log_jsonl_step(&log, &report, &no_layers, &error));
+    report.policy[HK_POLICY_REFERENCES] = 4; // Half of them.
+    report.policy[HK_POLICY_KL] = 1;
+    assert_true(hrt_log_jsonl_step(&log, &report, &no_layers, &error));
+    assert_true(hrt_log_jsonl_close(&log, &error));
+    char *text = test_read("log", NULL), *second = strchr(text, '\n') + 1;
+    assert_non_null(strstr(text, "\"rollout\":{\"advantage\":-0.25,\"ratio\":1.25,\"clipped\":"
+                                 "0.125,\"kl_old\":0.5},"));
+    assert_non_null(strstr(second, "\"kl_old\":0.5,\"kl\":0.25},"));
+    free(text);
+}
+
 // Shows steps 1 to 7 of 7, the 5th evaluated, of `seconds` each, and returns what was printed.
 static char *shown(bool redraws, double seconds) {
     char *printed = NULL;
@@ -346,6 +386,7 @@ int main(void) {
         cmocka_unit_test(columns_are_those_that_fit),
         cmocka_unit_test(losses_are_shown_by_name),
         cmocka_unit_test(losses_are_logged_by_name),
+        cmocka_unit_test(preferences_and_rollouts_are_means),
         cmocka_unit_test(a_file_gets_a_line_every_n_steps),
         cmocka_unit_test(a_terminal_is_redrawn),
         cmocka_unit_test(a_line_is_as_wide_as_the_terminal),

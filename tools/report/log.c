@@ -36,6 +36,15 @@ static const struct {
     [REPORT_ROUTER_LOAD] = {"router_load", "router", "load"},
     [REPORT_ROUTER_ENTROPY] = {"router_entropy", "router", "entropy"},
     [REPORT_ROUTER_DEAD] = {"router_dead", "router", "dead"},
+    [REPORT_CHOSEN] = {"chosen", "preferences", "chosen"},
+    [REPORT_REJECTED] = {"rejected", "preferences", "rejected"},
+    [REPORT_MARGIN] = {"margin", "preferences", "margin"},
+    [REPORT_ACCURACY] = {"accuracy", "preferences", "accuracy"},
+    [REPORT_ADVANTAGE] = {"advantage", "rollout", "advantage"},
+    [REPORT_RATIO] = {"ratio", "rollout", "ratio"},
+    [REPORT_CLIPPED] = {"clipped", "rollout", "clipped"},
+    [REPORT_KL_OLD] = {"kl_old", "rollout", "kl_old"},
+    [REPORT_KL] = {"kl", "rollout", "kl"},
 };
 
 const char *report_column_name(enum report_column column) {

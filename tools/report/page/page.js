@@ -20,7 +20,7 @@ function steps() {
   return bar;
 }
 document.title = (names.length > 3 ? `${names.length} runs` : names.join(", ")) + " · hecate";
-page.replaceChildren(...[head(), steps(), learning(), speed(), balance(), routers(), layerParts(), settings()].flat().filter(Boolean));
+page.replaceChildren(...[head(), steps(), learning(), objectives(), speed(), balance(), routers(), layerParts(), settings()].flat().filter(Boolean));
 paintAll(page);
 steer();
 let width = innerWidth;

@@ -124,6 +124,18 @@ function learning() {
     chart("loss", losses, { format: (y) => show(y, 4), trim: true, log: true, words: many && losses.some((s) => s.dots) ? "dots: validation" : null }), curves("gradient norm", "grad_norm", { format, low: 0, trim: true, log: true }),
     curves("learning rate", "lr", { format, low: 0, log: true }), runs.map(parts)));
 }
+// Rewards of preferences, ratios of rollouts.
+function objectives() {
+  const format = (y) => show(y);
+  const charts = [...runs.map((run, i) => run.steps.chosen ? chart(runs.length > 1 ? "rewards, " + label(i) : "rewards", [
+    { name: "chosen", color: "var(--run0)", x: run.steps.step, y: run.steps.chosen },
+    { name: "rejected", color: "var(--run1)", x: run.steps.step, y: run.steps.rejected }], { format, trim: true }) : null),
+    curves("margin of rewards", "margin", { format, trim: true }), curves("pairs in order", "accuracy", { format: percent, low: 0, high: 1 }),
+    curves("advantage", "advantage", { format, trim: true }), curves("ratio of probabilities", "ratio", { format, trim: true }),
+    curves("clipped tokens", "clipped", { format: percent, low: 0 }), curves("KL divergence from the old policy", "kl_old", { format, low: 0, trim: true }),
+    curves("KL divergence from the reference", "kl", { format, low: 0, trim: true })].filter(Boolean);
+  return charts.length ? section("Preferences and rollouts", null, el("div", { class: "charts" }, charts)) : null;
+}
 function speed() {
   const format = (y) => show(y);
   const charts = [curves("tokens a second", "tokens_per_s", { format, low: 0, log: true }),
