@@ -1,4 +1,4 @@
-"""fractions.py MODEL TEXT: weights between 0 and 1 in training, evaluation and by blocks of logits, against runs that
+"""token_weights.py MODEL TEXT: weights between 0 and 1 in training, evaluation and by blocks of logits, against runs that
 must be alike: halves of 0 and 1 are bits, weights that are all the same are none. Environment: HECATEC."""
 import json
 import os
