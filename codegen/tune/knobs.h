@@ -7,7 +7,7 @@
 #include "lang/base/arena.h"
 #include "passes/timeline/estimate.h"
 
-enum { HEC_KNOBS = 14, HEC_KNOB_POLICY = HEC_KNOBS - 1, HEC_KNOB_VALUES = 8 };
+enum { HEC_KNOBS = 15, HEC_KNOB_POLICY = HEC_KNOBS - 1, HEC_KNOB_VALUES = 8 };
 
 // NULL ends the values. With `times` the values are shares of the model's own choice.
 struct hec_knob {
@@ -15,7 +15,8 @@ struct hec_knob {
     const char *value[HEC_KNOB_VALUES];
     enum { AS_WRITTEN, OF_OVERLAP, OF_ROWS } times;
     bool moving; // Means something only where experts move.
-    bool apart;  // Means something only on devices with memory of their own.
+    // Means something everywhere, only on devices with memory of their own, or only where hosts send rows between nodes.
+    enum { ANYWHERE, APART, BETWEEN_NODES } where;
 };
 
 extern const struct hec_knob hec_knobs[HEC_KNOBS];

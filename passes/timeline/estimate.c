@@ -150,6 +150,7 @@ static bool score_of(MlirOperation module, const struct hec_estimate_request *re
         .overlap = setup->movement.overlap,
         .slots = setup->movement.slots,
         .wave_rows = costs->count ? costs->set[0].wave_rows : 0,
+        .nodes = costs->machine.nodes,
         .ranks = hec_module_has_world(module) ? hec_module_world(module) : 1,
         .positions = hec_module_positions(module),
         .vocabulary = hec_module_has_vocabulary(module) ? hec_module_vocabulary(module) : 0,

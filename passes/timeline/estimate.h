@@ -52,9 +52,9 @@ struct hec_step_score {
     double
         actions; // Actions of all devices: the cost of the simulation, the same on every machine.
     bool apart;  // The device has memory of its own.
-    int64_t overlap, slots;               // t and m; 0 where nothing moves.
-    int64_t wave_rows;                    // In the first set.
-    int64_t ranks, positions, vocabulary; // The program's; no vocabulary: 0.
+    int64_t overlap, slots;                      // t and m; 0 where nothing moves.
+    int64_t wave_rows;                           // In the first set.
+    int64_t nodes, ranks, positions, vocabulary; // The program's; no vocabulary: 0.
 };
 
 // `steps` and `sums` as in hec_estimate_request. False after a report.

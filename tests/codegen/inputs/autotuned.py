@@ -59,7 +59,7 @@ assert ", 0 too large" not in small.stderr, small.stderr
 assert "parallel.microbatch=16" not in chosen, small.stderr
 
 # With everything else given policies alone are compared: corrected short simulations agree with those at length.
-GIVEN = ["parallel.microbatch=16", "parallel.dense=replicate", "parallel.bucket=1MiB", "parallel.rows_max=640",
+GIVEN = ["parallel.microbatch=16", "parallel.dense=replicate", "parallel.bucket=1MiB", "parallel.rows=direct", "parallel.rows_max=640",
          "parallel.placement.rematerialize=false", "parallel.placement.overlap=2", "parallel.placement.memory=2",
          "parallel.placement.calibrate=true", "parallel.placement.forecast=window(5)", "parallel.placement.reshard=never"]
 policies, _ = tuned(*flags(GIVEN))

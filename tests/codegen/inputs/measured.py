@@ -16,7 +16,7 @@ os.mkdir("temps")
 
 # All but the policy is given, so that the candidates are policies.
 GIVEN = ["cluster.nodes=2", "cluster.devices=2", "train.tokens=4096", "parallel.microbatch=16", "parallel.dense=replicate",
-         "parallel.bucket=1MiB", "parallel.recompute=elementwise", "parallel.rows_max=640", "parallel.logits=whole", "parallel.placement.rematerialize=false", "parallel.placement.overlap=2",
+         "parallel.bucket=1MiB", "parallel.recompute=elementwise", "parallel.rows=direct", "parallel.rows_max=640", "parallel.logits=whole", "parallel.placement.rematerialize=false", "parallel.placement.overlap=2",
          "parallel.placement.memory=2", "parallel.placement.calibrate=true", "parallel.placement.forecast=window(5)",
          "parallel.placement.reshard=never"]
 FLAGS = [word for setting in GIVEN for word in ("--set", setting)]
