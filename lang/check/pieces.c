@@ -1,5 +1,5 @@
-// A learning rate in pieces: `schedule = pieces([warmup(2000), constant, linear(0.2, to = 0)])`. Each piece is checked by
-// itself, and all lengths together; programs also check where a piece begins (runtime/train/rate_pieces.c).
+// A learning rate in pieces: `schedule = pieces([warmup(2000), constant, linear(0.2, to = 0)])`. Each piece is checked
+// by itself, and all lengths together; programs also check where a piece begins (runtime/train/rate_pieces.c).
 #include <math.h>
 #include <string.h>
 

@@ -29,7 +29,7 @@ static void set_topology(struct hec_stage *s) {
     s->topology = (struct hpl_topology){(int32_t)devices, (int32_t)nodes, first, node, speed};
 }
 
-// Recorded rows stand for the program's: prices of chunks are in rows, so that plans have to see as many as there will be.
+// Recorded rows stand for the program's. Chunks cost so many rows, so plans have to see as many as there will be.
 static void scale(const struct hec_stage *s, uint32_t *rows) {
     const size_t cells = (size_t)s->plan.experts * (size_t)s->topology.devices;
     const uint64_t wanted = (uint64_t)s->scene->cost->rows * (uint64_t)s->topology.devices;

@@ -9,6 +9,8 @@
 // price of chunks that enter a node.
 //
 // Then it is done once more from the best of these on, and the candidates near it are simulated message by message.
+//
+// At last t = 0 with owners of its own: those for another t leave the most loaded experts to replicas.
 #include "passes/timeline/search.h"
 
 #include <math.h>
@@ -16,9 +18,8 @@
 
 #include "ir/accessors.h"
 #include "ir/core/setting.h"
-#include "passes/cost/recorded.h"
 #include "passes/timeline/candidates.h"
-#include "runtime/plan/reshard.h"
+#include "passes/timeline/first_owners.h"
 
 enum { ANY_LIFETIME = -1, LIFETIMES = 2, ROUNDS = 4, DISCOUNT = 50, FINALISTS = 3 };
 
@@ -43,60 +44,6 @@ void hec_search_settings(MlirOperation module, struct hec_search *s) {
     const struct hpl_movement one = {.slots = 1}, two = {.slots = 2};
     s->uses_slots = hec_replica_bytes(&s->setup.costs, s->setup.policy, &one) !=
                     hec_replica_bytes(&s->setup.costs, s->setup.policy, &two);
-}
-
-// ---- owners
-
-// Chunks of all layers in turn, so that every device owns equally many also where a layer's experts do
-// not divide by the devices.
-static void spread_owners(int32_t *owner, int64_t layers, int32_t experts, int64_t devices) {
-    for (int64_t i = 0; i < layers * experts; i++) owner[i] = (int32_t)(i % devices);
-}
-
-static bool reshard(struct hec_search *s, int set, struct hec_arena *arena, int64_t overlap) {
-    const struct hec_set_cost *c = &s->setup.costs.set[set];
-    const struct hec_machine *m = &s->setup.costs.machine;
-    const int64_t devices = m->nodes * m->devices, chunks = c->layers * c->experts;
-    int32_t *first = hec_arena_alloc(arena, (size_t)m->nodes + 1, sizeof *first);
-    int32_t *node = hec_arena_alloc(arena, (size_t)devices, sizeof *node);
-    int32_t *speed = hec_arena_alloc(arena, (size_t)devices, sizeof *speed);
-    for (int64_t n = 0; n <= m->nodes; n++) first[n] = (int32_t)(n * m->devices);
-    for (int64_t d = 0; d < devices; d++) node[d] = (int32_t)(d / m->devices), speed[d] = 1;
-    const struct hpl_topology topology = {(int32_t)devices, (int32_t)m->nodes, first, node, speed};
-    int64_t *rows = hec_arena_alloc(arena, (size_t)chunks, sizeof *rows);
-    int32_t *even = hec_arena_alloc(arena, (size_t)chunks, sizeof *even);
-    memcpy(even, s->setup.owner[set], (size_t)chunks * sizeof *even);
-    hec_recorded_totals(&s->setup, set, rows);
-    const size_t bytes =
-        hpl_reshard_work_bytes((int32_t)c->layers, c->experts, (int32_t)devices, (int32_t)m->nodes);
-    struct hpl_work work = {.at = hec_arena_alloc(arena, bytes, 1)};
-    work.end = work.at + bytes;
-    return hpl_reshard(&topology, (int32_t)c->layers, c->experts, rows, (int32_t)overlap, even,
-                       s->setup.owner[set], &work) == HPL_OK;
-}
-
-// First owners: consecutive experts, or after recorded loads. Where owners may be anything, every device
-// gets equally many chunks over all layers. They are written to the module, so that candidates count the memory of
-// these owners.
-static bool choose_owners(MlirOperation module, struct hec_search *s, struct hec_arena *arena,
-                          int64_t overlap) {
-    const int64_t devices = s->setup.costs.machine.nodes * s->setup.costs.machine.devices;
-    s->sharded = s->setup.recorded && s->setup.policy->calibrates;
-    for (int i = 0; i < s->setup.costs.count; i++) {
-        const struct hec_set_cost *c = &s->setup.costs.set[i];
-        if (s->setup.policy->calibrates && c->experts % devices != 0 && c->layers > 1) {
-            spread_owners(s->setup.owner[i], c->layers, c->experts, devices);
-            s->spread = true;
-        }
-        const int64_t most = overlap < c->experts ? overlap : c->experts;
-        if (s->sharded && !reshard(s, i, arena, most))
-            return hec_ir_error(module, "the planner refuses the loads of '%s'", s->setup.recorded);
-        if (s->sharded || s->spread)
-            hec_set_put_owner(hec_find_symbol(module, HEC_STR(c->name)),
-                              mlirDenseI32ArrayGet(mlirOperationGetContext(module),
-                                                   c->layers * c->experts, s->setup.owner[i]));
-    }
-    return true;
 }
 
 // ---- the choice
@@ -367,18 +314,6 @@ static bool find_singly(struct hec_searching *g, int rematerialize) {
     return true;
 }
 
-// The choice of all. Those that were simulated in less detail take as many times as long as it does.
-static void choose_of_all(struct hec_search *s) {
-    s->among = ANY_LIFETIME;
-    while (best_of(s, -1) < 0) s->detail--; // The planner refuses all in such detail.
-    choose(s);
-    const struct hec_candidate chosen = s->candidate[s->chosen];
-    for (int i = 0; i < s->count; i++) {
-        struct hec_candidate *c = &s->candidate[i];
-        if (c->detail < chosen.detail) c->us *= chosen.us / chosen.took[c->detail];
-    }
-}
-
 // The largest `overlap` that is listed and not above it; the least listed where all are above.
 static int64_t among_listed(MlirOperation module, int64_t overlap) {
     int64_t value[HEC_LISTED_MAX], best = -1, least = INT64_MAX;
@@ -390,6 +325,41 @@ static int64_t among_listed(MlirOperation module, int64_t overlap) {
     }
     if (given == 0) return overlap;
     return best >= 0 ? best : least;
+}
+
+// Leaves out the candidates of which no chunk enters a node.
+static void forget_at_rest(struct hec_search *s) {
+    int kept = 0;
+    for (int i = 0; i < s->count; i++) {
+        if (s->candidate[i].movement.overlap > 0) s->candidate[kept++] = s->candidate[i];
+    }
+    s->count = kept;
+}
+
+// Where no chunk enters a node, with owners whom recorded loads choose for that. Slots stay for replicas inside of
+// nodes, which loads that change may need. False as above.
+static bool find_at_rest(struct hec_searching *g, int rematerialize) {
+    struct hec_search *s = g->search;
+    s->among = ANY_LIFETIME;
+    if (!s->sharded || s->fixed_overlap || !choose(s)) return true;
+    struct hpl_movement c = s->candidate[s->chosen].movement, choice[2];
+    c.overlap = c.import_discount = 0;
+    choice[0] = choice[1] = c;
+    if (!s->fixed_slots && s->uses_slots) choice[1].slots = 1;
+    forget_at_rest(s);
+    return hec_first_owners(g->module, s, g->arena, 0) && hec_consider(g, choice, 2, rematerialize);
+}
+
+// The choice of all. Those that were simulated in less detail take as many times as long as it does.
+static void choose_of_all(struct hec_search *s) {
+    s->among = ANY_LIFETIME;
+    while (best_of(s, -1) < 0) s->detail--; // The planner refuses all in such detail.
+    choose(s);
+    const struct hec_candidate chosen = s->candidate[s->chosen];
+    for (int i = 0; i < s->count; i++) {
+        struct hec_candidate *c = &s->candidate[i];
+        if (c->detail < chosen.detail) c->us *= chosen.us / chosen.took[c->detail];
+    }
 }
 
 // The entries to begin with.
@@ -415,7 +385,8 @@ bool hec_search(MlirOperation module, const struct hec_pass_options *options,
     if (!hec_setup_read(module, arena, &s->setup)) return false;
     hec_search_settings(module, s);
     const int64_t overlap = first_overlap(module, s);
-    if (!choose_owners(module, s, arena, overlap)) return false;
+    hec_even_owners(s, arena);
+    if (!hec_first_owners(module, s, arena, overlap)) return false;
     struct hec_searching g = {.search = s, .arena = arena, .module = module, .options = options};
     struct hpl_movement c = s->setup.movement;
     const bool calibrate = s->setup.policy->calibrates &&
@@ -425,7 +396,8 @@ bool hec_search(MlirOperation module, const struct hec_pass_options *options,
     c.slots = hec_setting_count(module, HEC_KEY_parallel_placement_memory, 0);
     s->most = most_candidates(s);
     const bool found = find_lifetimes(&g, c, rematerializes(module, s)) &&
-                       find_singly(&g, rematerializes(module, s));
+                       find_singly(&g, rematerializes(module, s)) &&
+                       find_at_rest(&g, rematerializes(module, s));
     hec_searching_free(&g);
     if (!found) return false;
     if (s->count == 0)
@@ -434,5 +406,6 @@ bool hec_search(MlirOperation module, const struct hec_pass_options *options,
             "`parallel.experts = %s` cannot place these experts on this cluster, with %s slots",
             s->setup.policy->name, s->fixed_slots ? "so few" : "1 to 8");
     choose_of_all(s);
-    return true;
+    const bool at_rest = s->candidate[s->chosen].movement.overlap == 0;
+    return !s->sharded || at_rest || hec_first_owners(module, s, arena, overlap);
 }

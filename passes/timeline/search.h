@@ -32,7 +32,8 @@ struct hec_search {
     // The user's settings.
     bool uses_overlap, uses_slots; // Whether t and m mean anything to the policy.
     bool fixed_overlap, fixed_slots, fixed_calibrate, fixed_rematerialize, fixed_lifetime;
-    int64_t slot_bytes; // placement.memory in bytes; 0: not given so.
+    int64_t slot_bytes;   // placement.memory in bytes; 0: not given so.
+    const int32_t **even; // [sets] Owners before loads count: [layers][experts].
     bool sharded,
         spread; // Owners follow recorded loads; or all layers' chunks are dealt out in turn.
     int count;

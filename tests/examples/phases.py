@@ -1,5 +1,5 @@
-"""phases.py MODEL TEXT: learning rates of the log beside closed forms and, where PyTorch is, its SequentialLR; runs that
-stop inside of a piece go on with the same rates, and other pieces are another run. Environment: HECATEC."""
+"""phases.py MODEL TEXT: learning rates of the log beside closed forms and, where PyTorch is, its SequentialLR; runs
+that stop inside of a piece go on with the same rates, and other pieces are another run. Environment: HECATEC."""
 import json
 import math
 import os
