@@ -237,10 +237,7 @@ static bool turn(struct tuning *t, int k, const struct trial **best) {
     const struct candidate from = (*best)->candidate;
     struct candidate next[HEC_KNOB_VALUES];
     int count = 0;
-    const struct hec_step_score *score = &(*best)->score;
-    if (is_given(t, knob->key) || (knob->moving && !moves(*best)) ||
-        (knob->where == APART && !score->apart) ||
-        (knob->where == BETWEEN_NODES && (score->nodes == 1 || score->apart)))
+    if (is_given(t, knob->key) || !hec_knob_counts(knob, &(*best)->score, moves(*best)))
         return true;
     for (int v = 0; v < HEC_KNOB_VALUES && knob->value[v]; v++) {
         next[count] = from;

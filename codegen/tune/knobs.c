@@ -39,6 +39,12 @@ const char *hec_knob_setting(struct hec_arena *arena, const struct hec_knob *kno
     return hec_arena_format(arena, "%s=%" PRId64, knob->key, number);
 }
 
+bool hec_knob_counts(const struct hec_knob *knob, const struct hec_step_score *score, bool moves) {
+    if (knob->moving && !moves) return false;
+    if (knob->where == APART) return score->apart;
+    return knob->where == ANYWHERE || (score->nodes > 1 && !score->apart);
+}
+
 int hec_knob_place(const struct hec_knob *knob, const char *setting) {
     for (int v = 0; setting && v < HEC_KNOB_VALUES && knob->value[v]; v++) {
         if (strcmp(strchr(setting, '=') + 1, knob->value[v]) == 0) return v + 1;

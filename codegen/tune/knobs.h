@@ -15,7 +15,7 @@ struct hec_knob {
     const char *value[HEC_KNOB_VALUES];
     enum { AS_WRITTEN, OF_OVERLAP, OF_ROWS } times;
     bool moving; // Means something only where experts move.
-    // Means something everywhere, only on devices with memory of their own, or only where hosts send rows between nodes.
+    // Where it means something: on devices with memory of their own alone, where hosts send rows between nodes alone.
     enum { ANYWHERE, APART, BETWEEN_NODES } where;
 };
 
@@ -24,6 +24,9 @@ extern const struct hec_knob hec_knobs[HEC_KNOBS];
 // The setting ("KEY=VALUE") of a value; NULL: none that differs from that of `own`, which the model has.
 const char *hec_knob_setting(struct hec_arena *arena, const struct hec_knob *knob,
                              const char *value, const struct hec_step_score *own);
+
+// Whether it means something in the program of `score`, where experts move or not.
+bool hec_knob_counts(const struct hec_knob *knob, const struct hec_step_score *score, bool moves);
 
 // Which value a setting of the knob says, from 1; 0: none of them, or NULL.
 int hec_knob_place(const struct hec_knob *knob, const char *setting);
