@@ -67,6 +67,23 @@ HK_SCALAR float hk_sigmoid_grad_f32(float dy, float x) {
     return dy * hk_sigmoid_slope_f32(x);
 }
 
+// max(x, 0) + log1p(e), e = exp(-|x|): 2 atanh(s) of s = e / (2 + e), at most a third; its series.
+HK_SCALAR float hk_softplus_f32(float x) {
+    const float e = hk_exp_f32(-fabsf(x)), s = e / (2.0f + e), t = s * s;
+    float q = 1.0f / 15.0f;
+    q = q * t + 1.0f / 13.0f;
+    q = q * t + 1.0f / 11.0f;
+    q = q * t + 1.0f / 9.0f;
+    q = q * t + 1.0f / 7.0f;
+    q = q * t + 0.2f;
+    q = q * t + 1.0f / 3.0f;
+    return (x < 0.0f ? 0.0f : x) + 2.0f * (s + s * t * q); // NaN stays.
+}
+
+HK_SCALAR float hk_softplus_grad_f32(float dy, float x) {
+    return dy * hk_sigmoid_f32(x);
+}
+
 HK_SCALAR float hk_silu_f32(float x) {
     return x * hk_sigmoid_f32(x);
 }
@@ -186,6 +203,14 @@ HK_SCALAR double hk_sigmoid_slope_f64(double x) {
 
 HK_SCALAR double hk_sigmoid_grad_f64(double dy, double x) {
     return dy * hk_sigmoid_slope_f64(x);
+}
+
+HK_SCALAR double hk_softplus_f64(double x) {
+    return (x < 0.0 ? 0.0 : x) + log1p(hk_exp_f64(-fabs(x)));
+}
+
+HK_SCALAR double hk_softplus_grad_f64(double dy, double x) {
+    return dy * hk_sigmoid_f64(x);
 }
 
 HK_SCALAR double hk_silu_f64(double x) {

@@ -132,7 +132,7 @@ struct hec_node {
         int64_t number;    // and its number among all calls.
         int64_t begin;     // Beginning of a slice.
         int64_t end;       // The token that ends documents.
-        bool documents; // Attention stays in documents: the operand behind v says where they begin.
+        bool documents;    // It stays in documents: the last operand says where they begin.
         bool causal, interleaved;
     } attribute;
 };

@@ -52,6 +52,8 @@ static void print_attributes(const struct hec_node *node, FILE *out) {
         if (node->attribute.scale > 0) fprintf(out, ", scale = %g", node->attribute.scale);
         if (node->attribute.cap > 0) fprintf(out, ", cap = %g", node->attribute.cap);
         fputc('}', out);
+    } else if (node->builtin == HEC_BUILTIN_delta_rule && node->attribute.scale > 0) {
+        fprintf(out, " {scale = %g}", node->attribute.scale);
     } else if (node->builtin == HEC_BUILTIN_dropout) {
         fprintf(out, " {rate = %g, number = %" PRId64 "}", node->attribute.rate,
                 node->attribute.number);

@@ -23,14 +23,17 @@
 #include "ir/ops/head_loss.h"
 #include "passes/base/again.h"
 
+static bool is_attention(MlirOperation op) {
+    return hec_op_is(op, HEC_OP_sdpa) || hec_op_is(op, HEC_OP_sdpa_grad) ||
+           hec_op_is(op, HEC_OP_delta_rule) || hec_op_is(op, HEC_OP_delta_rule_grad);
+}
+
 // Those of GEMMs and attention, as the model means them: before anything is recomputed.
 static double flops_per_token(MlirOperation module) {
     double flops = 0;
     HEC_EACH (op, hec_ops_below(module)) {
         const bool head = hec_is_head_loss(op);
-        if (!head && !hec_is_product(op) && !hec_op_is(op, HEC_OP_sdpa) &&
-            !hec_op_is(op, HEC_OP_sdpa_grad))
-            continue;
+        if (!head && !hec_is_product(op) && !is_attention(op)) continue;
         double times = 1;
         for (MlirOperation up = mlirOperationGetParentOperation(op); !mlirOperationIsNull(up);
              up = mlirOperationGetParentOperation(up)) {

@@ -180,6 +180,23 @@ static MlirValue build_sdpa(struct hec_scope *scope, const struct hec_node *node
     return hec_build_one(scope, op, node->operands, operand, count, attribute);
 }
 
+static MlirValue build_causal_conv(struct hec_scope *scope, const struct hec_node *node,
+                                   enum hec_op op, const MlirValue *operand) {
+    return hec_build_one(scope, op, node->operands, operand, 0, NULL);
+}
+
+static MlirValue build_delta_rule(struct hec_scope *scope, const struct hec_node *node,
+                                  enum hec_op op, const MlirValue *operand) {
+    const struct hec_tensor q = hec_tensor_of(mlirValueGetType(operand[0]));
+    const double given = node->attribute.scale;
+    const double scale = given != 0 ? given : 1 / sqrt((double)q.size[q.rank - 1]);
+    const MlirNamedAttribute attribute[] = {
+        hec_attr_float(scope->build->context, "scale", scale),
+        hec_attr_int(scope->build->context, "chunk", HEC_DELTA_CHUNK),
+    };
+    return hec_build_one(scope, op, node->operands, operand, 2, attribute);
+}
+
 static MlirValue build_documents(struct hec_scope *scope, const struct hec_node *node,
                                  enum hec_op op, const MlirValue *operand) {
     const MlirNamedAttribute end = hec_attr_int(scope->build->context, "end", node->attribute.end);

@@ -71,7 +71,7 @@ static struct signature signature_of(const struct hec_op_row *row) {
         return (struct signature){row->operands, row->results, false};
     return (struct signature){
         "a0:any? a1:any? a2:any? a3:any? a4:any? a5:any? a6:any? a7:any? onto? " RUNS,
-        "r0? r1? r2? r3? outputs*", true};
+        "r0? r1? r2? r3? r4? r5? outputs*", true};
 }
 
 static void write_operation(FILE *out, const char *id, const struct hec_op_row *row) {

@@ -47,6 +47,9 @@ enum { HEC_IR_RANK_MAX = 8 };
 #define HEC_IR_LAYERS_MAX ((int64_t)1 << 14)
 // Results of @forward: loss, cross entropy, auxiliary loss, then the losses that have names, in the order of their
 // slots.
+// Positions that moe.delta_rule computes together, at most: HK_DELTA_CHUNK of kernels/delta_rule/delta_rule.h.
+enum { HEC_DELTA_CHUNK = 64 };
+
 enum { HEC_LOSSES = 3, HEC_IR_NAMED_LOSSES_MAX = 8 };
 enum { HEC_IR_EXPERTS_MAX = 4096 }; // Experts of a set: the limit of routers and the planner.
 

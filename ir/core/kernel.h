@@ -20,7 +20,7 @@ struct hec_kernel {
     const char *arguments; // As in kernels.def.
 };
 
-enum { HEC_CALL_OPERANDS = 8, HEC_CALL_RESULTS = 4, HEC_SIZES_MAX = 6 };
+enum { HEC_CALL_OPERANDS = 8, HEC_CALL_RESULTS = 6, HEC_SIZES_MAX = 6 };
 
 // NULL: there is no kernel of that name.
 const struct hec_kernel *hec_kernel_find(MlirStringRef name);

@@ -184,6 +184,7 @@ ACTIVATION(silu);
 ACTIVATION(gelu);
 ACTIVATION(gelu_erf);
 ACTIVATION(relu);
+ACTIVATION(softplus);
 ACTIVATION(sigmoid);
 ACTIVATION(tanh);
 

@@ -6,7 +6,7 @@
 
 static const struct hec_value broken = {.broken = true};
 
-static bool allowed_here(struct hec_site *site, const struct hec_expr *expr) {
+bool hec_may_relate_positions(struct hec_site *site, const struct hec_expr *expr) {
     if (!site->expert_of) return true;
     hec_error(site->checker, expr->text_at,
               "an expert must treat every token alone: `%s` relates positions", expr->text);
@@ -154,7 +154,8 @@ struct hec_value hec_call_rope(struct hec_site *site, const struct hec_expr *exp
                                enum hec_builtin builtin) {
     (void)builtin;
     struct hec_checker *checker = site->checker;
-    if (!allowed_here(site, expr) || !hec_check_builtin(checker, expr, HEC_BUILTIN_rope))
+    if (!hec_may_relate_positions(site, expr) ||
+        !hec_check_builtin(checker, expr, HEC_BUILTIN_rope))
         return broken;
     const struct hec_expr *input = expr->arguments.item[0].value;
     const struct hec_node *x = hec_node_of(site, hec_evaluate(site, input, NULL), input->at);
@@ -241,8 +242,7 @@ static bool read_scores(struct hec_site *site, const struct hec_expr *expr, stru
 }
 
 // `documents = d`: where the documents begin that a position sees no other of.
-static bool read_documents(struct hec_site *site, const struct hec_expr *expr,
-                           struct hec_node *node) {
+bool hec_read_documents(struct hec_site *site, const struct hec_expr *expr, struct hec_node *node) {
     struct hec_checker *checker = site->checker;
     const struct hec_argument *argument = hec_argument(expr, "documents");
     if (!argument) return true;
@@ -282,7 +282,8 @@ struct hec_value hec_call_sdpa(struct hec_site *site, const struct hec_expr *exp
     static const char *const wanted[] = {"queries [T, heads, width]", "keys [T, heads, width]",
                                          "values [T, heads, width]"};
     struct hec_checker *checker = site->checker;
-    if (!allowed_here(site, expr) || !hec_check_builtin(checker, expr, HEC_BUILTIN_sdpa))
+    if (!hec_may_relate_positions(site, expr) ||
+        !hec_check_builtin(checker, expr, HEC_BUILTIN_sdpa))
         return broken;
     struct hec_node node = {.kind = HEC_NODE_BUILTIN,
                             .builtin = HEC_BUILTIN_sdpa,
@@ -301,7 +302,7 @@ struct hec_value hec_call_sdpa(struct hec_site *site, const struct hec_expr *exp
     }
     if (!good || !check_heads(site, expr, node.operand) || !read_mask(site, expr, &node) ||
         !read_scores(site, expr, &node) || !read_sinks(site, expr, &node) ||
-        !read_documents(site, expr, &node))
+        !hec_read_documents(site, expr, &node))
         return broken;
     const struct hec_shape *q = &node.operand[0]->shape, *v = &node.operand[2]->shape;
     node.shape = (struct hec_shape){3, {q->dim[0], q->dim[1], v->dim[2]}};

@@ -212,11 +212,20 @@ struct hec_value hec_gather(struct hec_site *site, const struct hec_expr *expr,
 struct hec_value hec_call_builtin(struct hec_site *site, const struct hec_expr *expr,
                                   enum hec_builtin builtin, const char *callee);
 
-// Calls of one rule of lang/builtins.def each: parts.c, tokens.c, reduce.c, attention.c, loss.c.
+// Calls of one rule of lang/builtins.def each: parts.c, tokens.c, reduce.c, attention.c,
+// recurrent.c, loss.c.
 typedef struct hec_value hec_call_fn(struct hec_site *site, const struct hec_expr *expr,
                                      enum hec_builtin builtin);
 hec_call_fn hec_call_slice, hec_call_concat, hec_call_ahead, hec_call_documents, hec_call_sum,
-    hec_call_softmax, hec_call_rope, hec_call_sdpa, hec_call_loss;
+    hec_call_softmax, hec_call_rope, hec_call_sdpa, hec_call_causal_conv, hec_call_delta_rule,
+    hec_call_loss;
+
+// -- attention.c
+
+// False after reporting that an expert, which must treat every token alone, calls this function.
+bool hec_may_relate_positions(struct hec_site *site, const struct hec_expr *expr);
+// Reads `documents = d`: adds it to the node's operands.
+bool hec_read_documents(struct hec_site *site, const struct hec_expr *expr, struct hec_node *node);
 
 // -- norm.c
 

@@ -174,7 +174,14 @@ def mixture(draw, name, bodies):
     return f"moe {name}(x[T, D]) -> [T, D] {{\n" + "".join(f"  {line}\n" for line in lines) + "}\n"
 
 
-HEAD = """dim V = 256, T = 8, D = 8, F = 12, H = 2, A = 4, E = 4, G = 3, L = {layers}
+# In place of attention's last line, for some models: a convolution and the delta rule, whose keys have length 1.
+ATTENTION = "  return sdpa(rope(x @ wq), rope(x @ wk), x @ wv, causal = true) @ wo\n"
+RECURRENT = """  param conv[H, A, K] (init = normal(0.5)), wd[D, H] (init = normal(0.3)), wb[D, H] (init = normal(0.3))
+  k = unit: rmsnorm(causal_conv(x @ wk, conv), gain = none) * 0.5
+  return delta_rule(x @ wq, k, x @ wv, -softplus(x @ wd), sigmoid(x @ wb)) @ wo
+"""
+
+HEAD = """dim V = 256, T = 8, D = 8, F = 12, H = 2, A = 4, E = 4, G = 3, K = 3, L = {layers}
 block attention(x[T, D]) -> [T, D] {{
   param wq[D, H, A] (init = normal(0.3)), wk[D, H, A] (init = normal(0.3))
   param wv[D, H, A] (init = normal(0.3)), wo[H, A, D] (init = normal(0.3))
@@ -217,6 +224,8 @@ def model(seed, teacher=False):
     """`teacher`: half of the models have a loss against one."""
     draw = random.Random(seed)
     parts, known, bodies = [HEAD.format(layers=draw.choice([1, 2, 3]))], {}, ["swiglu", "biased"]
+    if random.Random(f"recurrent {seed}").random() < 0.3:
+        parts[0] = parts[0].replace(ATTENTION, RECURRENT)
     known.update(attention=False, swiglu=True, biased=True)
     for i in range(draw.randrange(3)):
         alone = draw.random() < 0.5

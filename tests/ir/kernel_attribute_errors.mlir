@@ -6,8 +6,8 @@
 !w = tensor<6x5xf32, ["D", "F"]>
 func.func @f(%x: !x, %w: !w, %g: !h) {
   // CHECK: [[@LINE+1]]:{{[0-9]+}}: error: 'hk.call': there is no such kernel
-  %r9 = "hk.call"(%x, %w) ({}) {kernel = "matmul", m = ["batch", "T"], n = ["F"], k = ["D"], operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0>} : (!x, !w) -> !h
+  %r9 = "hk.call"(%x, %w) ({}) {kernel = "matmul", m = ["batch", "T"], n = ["F"], k = ["D"], operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0>} : (!x, !w) -> !h
   // CHECK: [[@LINE+1]]:{{[0-9]+}}: error: 'hk.call': unknown attribute 'eps'
-  %r0 = "hk.call"(%x, %w) ({}) {kernel = "matmul_nn", m = ["batch", "T"], n = ["F"], k = ["D"], eps = 1.0, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0>} : (!x, !w) -> !h
+  %r0 = "hk.call"(%x, %w) ({}) {kernel = "matmul_nn", m = ["batch", "T"], n = ["F"], k = ["D"], eps = 1.0, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0>} : (!x, !w) -> !h
   return
 }

@@ -41,7 +41,7 @@ module attributes {hecate.target = "cuda"} {
     ^bb0(%b: !h):
       %s = "moe.silu"(%b) : (!h) -> !h
       vector.yield %s : !h
-    }) {kernel = "matmul_nn", m = ["T"], n = ["F"], k = ["D"], operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 1>} : (!x, !w) -> (!h, !h)
+    }) {kernel = "matmul_nn", m = ["T"], n = ["F"], k = ["D"], operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 1>} : (!x, !w) -> (!h, !h)
     return %u#1 : !h
   }
 }

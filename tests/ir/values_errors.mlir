@@ -59,7 +59,7 @@ module attributes {hecate.target = "cuda"} {
     %c = "moe.contract"(%x, %h) {rounds = true} : (!x, !h) -> !w
     // CHECK: cuda.mlir:[[@LINE+1]]:10: error: 'hk.call': not yet: a kernel of this target that rounds what it reads
     %d = "hk.call"(%f, %w) ({
-    }) {kernel = "matmul_nn", m = ["batch", "T"], n = ["F"], k = ["D"], rounds = true, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0>} : (!f, !w) -> !g
+    }) {kernel = "matmul_nn", m = ["batch", "T"], n = ["F"], k = ["D"], rounds = true, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0>} : (!f, !w) -> !g
     return
   }
   func.func private @others(%l: !h) {

@@ -19,6 +19,10 @@ static wide sigmoid(wide x) {
     return 1 / (1 + expl(-x));
 }
 
+static wide softplus(wide x) {
+    return log1pl(expl(-fabsl(x))) + (x < 0 ? 0 : x);
+}
+
 static wide silu(wide x) {
     return x * sigmoid(x);
 }
@@ -37,6 +41,10 @@ static real run_exp(real x) {
 
 static real run_sigmoid(real x) {
     return HK(sigmoid, x);
+}
+
+static real run_softplus(real x) {
+    return HK(softplus, x);
 }
 
 static real run_silu(real x) {
@@ -81,6 +89,7 @@ struct function {
 static const struct function functions[] = {
     {"exp", run_exp, expl, -87, 88, no_tail},
     {"sigmoid", run_sigmoid, sigmoid, -87, 90, no_tail},
+    {"softplus", run_softplus, softplus, -87, 90, no_tail},
     {"silu", run_silu, silu, -87, 90, no_tail},
     {"tanh", run_tanh, tanhl, -20, 20, no_tail},
     {"gelu", run_gelu, gelu, -12, 12, gelu_tail},
@@ -111,6 +120,7 @@ static void ends_of_the_range(void **state) {
     const real huge = HK_BITS == 32 ? (real)1e30 : (real)1e300;
     assert_true(HK(exp, -huge) == 0 && isinf(HK(exp, huge)) && HK(exp, 0) == 1);
     assert_true(HK(sigmoid, -huge) == 0 && HK(sigmoid, huge) == 1);
+    assert_true(HK(softplus, -huge) == 0 && HK(softplus, huge) == huge && isnan(HK(softplus, NAN)));
     assert_true(HK(tanh, -huge) == -1 && HK(tanh, huge) == 1 && HK(tanh, 0) == 0);
     assert_true(HK(silu, huge) == huge && HK(gelu, (real)1e4) == (real)1e4);
     assert_true(HK(gelu_erf, huge) == huge && HK(relu, -1) == 0 && HK(relu, 2) == 2);
@@ -152,6 +162,7 @@ static void derivatives_are_right(void **state) {
         const real dy = (real)0.75;
 #define SLOPE(f) ((f((wide)x + h) - f((wide)x - h)) / (2 * h) * (wide)dy)
         assert_near("sigmoid_grad", i, HK(sigmoid_grad, dy, x), SLOPE(sigmoid), tolerance);
+        assert_near("softplus_grad", i, HK(softplus_grad, dy, x), SLOPE(softplus), tolerance);
         assert_near("silu_grad", i, HK(silu_grad, dy, x), SLOPE(silu), tolerance);
         assert_near("tanh_grad", i, HK(tanh_grad, dy, x), SLOPE(tanhl), tolerance);
         assert_near("gelu_grad", i, HK(gelu_grad, dy, x), SLOPE(gelu), tolerance);

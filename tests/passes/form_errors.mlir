@@ -49,7 +49,7 @@ module {
       // CHECK: _errors.mlir:[[@LINE+1]]:12: error: 'moe.fractions': is of layer 5, but its set has 5
       %r = "moe.fractions"(%t, %c5) {set = @s} : (!t, index) -> !e
       // CHECK: _errors.mlir:[[@LINE+1]]:12: error: 'hk.call': the layer is neither a constant nor that of the loop around
-      %p = "hk.call"(%j) ({}) {kernel = "noise", amount = 0.5, number = 0, sequences = ["batch"], tokens = ["T"], columns = ["D"], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0>} : (index) -> !y
+      %p = "hk.call"(%j) ({}) {kernel = "noise", amount = 0.5, number = 0, sequences = ["batch"], tokens = ["T"], columns = ["D"], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0>} : (index) -> !y
     }
     return %x : !x
   }

@@ -223,7 +223,7 @@ func.func @forward() {
   %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !y
   %x = "moe.fill"() {value = 2.0 : f64, home = ["arena+64"]} : () -> !x
   // CHECK: sum_elsewhere.mlir:[[@LINE+1]]:8: error: 'hk.call': homes: a sum is not where it is added to
-  %b = "hk.call"(%x, %a) ({}) {kernel = "sum_rows", rows = ["T"], columns = ["D"], home = ["arena+320"], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0>} : (!x, !y) -> !y
+  %b = "hk.call"(%x, %a) ({}) {kernel = "sum_rows", rows = ["T"], columns = ["D"], home = ["arena+320"], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0>} : (!x, !y) -> !y
   return
 }
 
@@ -234,7 +234,7 @@ func.func @forward() {
 func.func @forward() {
   %a = "moe.fill"() {value = 2.0 : f64, home = ["arena+0"]} : () -> !y
   %x = "moe.fill"() {value = 2.0 : f64, home = ["arena+64"]} : () -> !x
-  %b = "hk.call"(%x, %a) ({}) {kernel = "sum_rows", rows = ["T"], columns = ["D"], home = ["arena+0"], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0>} : (!x, !y) -> !y
+  %b = "hk.call"(%x, %a) ({}) {kernel = "sum_rows", rows = ["T"], columns = ["D"], home = ["arena+0"], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0>} : (!x, !y) -> !y
   // CHECK: sum_read.mlir:[[@LINE+1]]:8: error: 'moe.exp': homes: an operand's bytes were overwritten
   %e = "moe.exp"(%a) {home = ["arena+320"]} : (!y) -> !y
   return
@@ -273,7 +273,7 @@ func.func @forward() {
   ^bb0(%p: !y):
     %s = "moe.silu"(%p) : (!y) -> !y
     vector.yield %s : !y
-  }) {kernel = "matmul_nn", m = ["T"], n = ["F"], k = ["D"], home = ["arena+2048", "arena+0"], operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 1>} : (!x, !w) -> (!y, !y)
+  }) {kernel = "matmul_nn", m = ["T"], n = ["F"], k = ["D"], home = ["arena+2048", "arena+0"], operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 1>} : (!x, !w) -> (!y, !y)
   return
 }
 

@@ -1,5 +1,7 @@
 """The models of models/*.moe in PyTorch. Each takes Parameters and ids [batch, T] and returns logits
 [batch, T, V]; names and sizes are those of the .moe file."""
+import math
+
 import torch
 import torch.nn.functional as F
 
@@ -393,5 +395,73 @@ def softmax(p, ids):
     return norm(p, "norm", x) @ p("head", (D, V))
 
 
+def causal_conv(x, w, begins):
+    """x [batch, T, heads, width], w [heads, width, taps]: position by position, as far as the document of each goes."""
+    rows = []
+    for t in range(x.shape[1]):
+        sum_ = torch.zeros_like(x[:, 0])
+        for back in range(min(t + 1, w.shape[-1])):
+            inside = (begins[:, t] <= t - back).double()[:, None, None]
+            sum_ = sum_ + inside * x[:, t - back] * w[..., -1 - back]
+        rows.append(sum_)
+    return torch.stack(rows, 1)
+
+
+def delta_rule(q, k, v, decay, beta, begins):
+    """The recurrence of arXiv:2412.06464, with a state [key, value] for each head."""
+    k, q = (y.repeat_interleave(v.shape[2] // y.shape[2], 2) for y in (k, q))
+    state, rows = torch.zeros(*v.shape[:1], v.shape[2], k.shape[3], v.shape[3], dtype=v.dtype), []
+    for t in range(v.shape[1]):
+        state = state * (begins[:, t] < t).double()[:, None, None, None] * decay[:, t].exp()[..., None, None]
+        found = torch.einsum("bhkv,bhk->bhv", state, k[:, t])
+        state = state + torch.einsum("bhk,bhv->bhkv", k[:, t], beta[:, t, :, None] * (v[:, t] - found))
+        rows.append(torch.einsum("bhkv,bhk->bhv", state, q[:, t]) / math.sqrt(q.shape[-1]))
+    return torch.stack(rows, 1)
+
+
+def delta_net(p, at, x, begins, groups=2, heads=4, width=6, values=5, taps=4):
+    shapes = {"q": (groups, width), "k": (groups, width), "v": (heads, values)}
+    q, k, v = (F.silu(causal_conv(project(x, p(f"{at}.w{name}", (D, *shape))), p(f"{at}.conv_{name}", (*shape, taps)), begins))
+               for name, shape in shapes.items())
+    q, k = (y / torch.sqrt(y.pow(2).sum(-1, keepdim=True) + 1e-6) for y in (q, k))
+    decay = -p(f"{at}.a_log", (heads,)).exp() * F.softplus(x @ p(f"{at}.wa", (D, heads)) + p(f"{at}.dt_bias", (heads,), "ones"))
+    o = delta_rule(q, k, v, decay, torch.sigmoid(x @ p(f"{at}.wb", (D, heads))), begins)
+    o = rmsnorm(o, p(f"{at}.norm", (values,), "ones"), 1e-6) * F.silu(project(x, p(f"{at}.wz", (D, heads, values))))
+    return torch.einsum("btha,had->btd", o, p(f"{at}.wo", (heads, values, D)))
+
+
+def scaled(p, path, x):
+    """A norm that multiplies by 1 + gain."""
+    return rmsnorm(x, 1 + p(path, (x.shape[-1],), "zeros"), 1e-6)
+
+
+def gated_attention(p, at, x, documents, heads=4, groups=2, width=8, turned=4):
+    both = project(x, p(f"{at}.wq", (D, heads, 2 * width)))
+    q = scaled(p, f"{at}.q_gain", both[..., :width])
+    k = scaled(p, f"{at}.k_gain", project(x, p(f"{at}.wk", (D, groups, width))))
+    q, k = (torch.cat((rope(y[..., :turned], 1e4, linear(1)), y[..., turned:]), -1) for y in (q, k))
+    out = sdpa(q, k, project(x, p(f"{at}.wv", (D, groups, width))), causal=True, window=0, documents=documents)
+    return torch.einsum("btha,had->btd", out * torch.sigmoid(both[..., width:]), p(f"{at}.wo", (heads, width, D)))
+
+
+def recurrent(p, ids):
+    """Gated delta nets and gated attention in turn, in documents; a shared expert with a gate (Qwen3-Next)."""
+    ends = (ids == 9).long()
+    documents = ends.cumsum(1) - ends
+    first = documents[:, :, None] == documents[:, None, :]
+    begins = first.long().argmax(-1)
+    x = p("embed", (V, D))[ids]
+    for i in range(4):
+        at = f"layers.{i}."
+        n = scaled(p, at + "before.gain", x)
+        x = x + (delta_net(p, at + "delta_net", n, begins) if i % 2 == 0 else gated_attention(p, at + "attention", n, documents))
+        n = scaled(p, at + "after.gain", x)
+        gate = torch.sigmoid(n @ p(at + "sparse.shared_gate", (D,)))
+        x = x + gate[..., None] * swiglu(p, at + "sparse.shared", n, 10)
+        x = x + moe(p, at + "sparse", n, lambda p, path, rows: swiglu(p, path, rows, 12), experts=4, topk=2,
+                    weight="renormalized", aux=0.01)
+    return scaled(p, "last.gain", x) @ p("head", (D, V))
+
+
 MODELS = {f.__name__: f for f in (dense, mixtral, dpo, policy, olmoe, gpt_oss, deepseek_v3, deepseek_v2, elementwise,
-                                  qwen2_moe, qwen3_moe, bert_moe, switch, softplus, softcap, distill, turned, softmax, llama4)}
+                                  qwen2_moe, qwen3_moe, bert_moe, switch, softplus, softcap, distill, turned, softmax, llama4, recurrent)}

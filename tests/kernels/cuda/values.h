@@ -56,6 +56,26 @@ static inline void values_layernorm_grad(real *dx, real *dgain, real *dbias, con
     test_join_values("layernorm_grad");
 }
 
+static inline int64_t values_of_conv(struct hk_conv_dims d) {
+    return d.batch * d.positions * d.channels;
+}
+
+static inline void values_causal_conv(real *y, const real *x, const real *w,
+                                      struct hk_conv_dims d) {
+    hkc_causal_conv_bf16(test_lane(), test_stored(y, values_of_conv(d)),
+                         test_read(x, values_of_conv(d)), w, d);
+    test_join_values("causal_conv");
+}
+
+static inline void values_causal_conv_grad(real *dx, real *dw, const real *dy, const real *x,
+                                           const real *w, struct hk_conv_dims d,
+                                           enum hk_write write_x, enum hk_write write_w) {
+    hkc_causal_conv_grad_bf16(test_lane(), test_stored(dx, values_of_conv(d)), dw,
+                              test_read(dy, values_of_conv(d)), test_read(x, values_of_conv(d)), w,
+                              d, write_x, write_w);
+    test_join_values("causal_conv_grad");
+}
+
 static inline int64_t values_of_rope(struct hk_rope_dims d) {
     return d.batch * d.positions * d.heads * d.width;
 }
