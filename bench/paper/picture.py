@@ -1,7 +1,7 @@
 """Pictures of the page as SVG: grouped bars, stacked bars, lines."""
 import math
 
-COLOURS = {"EP": "#9aa5b1", "FasterMoE": "#c9a227", "SmartMoE": "#b98b5e", "FlexMoE": "#7fa05a", "EPLB": "#4f9d8f",
+COLOURS = {"EP": "#9aa5b1", "EP in nodes": "#3d4f63", "FasterMoE": "#c9a227", "SmartMoE": "#b98b5e", "FlexMoE": "#7fa05a", "EPLB": "#4f9d8f",
            "UltraEP": "#8c6bb1", "LLEP": "#b5577e", "LAER": "#5c6f2f", "FSDP": "#6b8e9e", "FSSDP": "#5b8fd6", "quota": "#c8452f",
            "even, nothing sent": "#444"}
 PARTS = {"computing": "#9cc3e6", "experts": "#f2a33c", "planning": "#b48ead", "counts": "#8a6d3b", "rows": "#d9534f",

@@ -39,6 +39,7 @@ CLUSTERS = {"A16": Cluster("paper-a", 2, 32, "16 GPUs of A", 12.5e9), "A": Clust
 
 POLICIES = {  # Name on the page -> parallel.experts and further settings.
     "EP": ("ep", ()),
+    "EP in nodes": ("edp", ()),
     "FasterMoE": ("fastermoe", ()),
     "SmartMoE": ("smartmoe", ()),
     "FlexMoE": ("flexmoe", ()),

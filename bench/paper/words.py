@@ -4,7 +4,7 @@ import plan
 SECTIONS = {
     "End to end": ("Simulated", "Bars are geometric means over the models. EP with free links is EP whose messages take no time but "
                    "their latency: no deduplication of rows and no overlap can make EP faster than that."),
-    "Several iterations a step": ("Simulated", "GPT-MoE-S, loads EP 2: gradients are accumulated over iterations. FSSDP, quota, LAER and FSDP may keep "
+    "Several iterations a step": ("Simulated", "GPT-MoE-S, loads EP 2: gradients are accumulated over iterations. FSSDP, quota, LAER, FSDP and EP in nodes may keep "
                                   "replicas for the whole step (`parallel.placement.lifetime`); the timeline chooses."),
     "Layer by layer": ("Simulated", "The time that a mean device spends on a layer's experts, waiting included, forward and backward. The paper, "
                        "GPT-MoE-S on B, over EP: 2.8 to 18.8, geometric mean 11.87."),
@@ -28,7 +28,7 @@ def how(page):
     fit = page.bench.fit
     page.add("# The paper's evaluation, simulated", "",
              "`hecatec --simulate --target=cuda` repeats the measurements of the FSSDP paper (Hecate, arXiv:2502.02581) on two clusters.",
-             "It has the same four models on the same clusters, under nine rivals, the paper's FSSDP, and `quota`, hecate's own policy. "
+             "It has the same four models on the same clusters, under ten rivals, the paper's FSSDP, and `quota`, hecate's own policy. "
              "**No cluster has run this.** Every table is marked as *simulated* (the compiled program of each device in virtual time, "
              "[simulate](simulate.md)), *emulated* (real bytes over shaped links, kernels wait), or *real*.", "",
              "    python3 bench/paper/paper.py --recording LOADS      # all of it; --quick: two models, two loads", "",
@@ -69,8 +69,9 @@ def assumptions(page):
              "- **Choices**: owners, t and m of every policy come from loads *before* those that are "
              f"simulated. {plan.STEPS} steps are simulated; the first, which has no forecast, is left out of means.",
              "- **Same program for all**: dense parts, sums, optimizer, counts and waves are hecate's under every policy. The rivals are their "
-             "placement algorithms and collectives as [planner](planner.md) states them, not their code. EP sends a row once for each of a "
-             "token's experts; systems that send it once a node are between EP and EP with free links.",
+             "placement algorithms and collectives as [planner](planner.md) states them, not their code. EP in nodes "
+             "gives every node all experts and sums gradients over nodes. EP sends a row once for each of a token's experts; systems that "
+             "send it once a node are between EP and EP with free links.",
              "- Everything in [simulate](simulate.md#assumptions). Its mean error against real bytes is 6 % "
              "([simulated-steps](../bench/results/simulated-steps.md)).", "")
 
