@@ -119,6 +119,8 @@ static bool check_layout(MlirOperation op) {
         hec_ir_error(op, "layout is \"%.*s\"", (int)layout.length, layout.data);
     } else if (panels && !has) {
         hec_ir_error(op, "has weights in panels, which its target has not");
+    } else if (!panels && hec_call_has_packing(op)) {
+        hec_ir_error(op, "has packed weights in rows");
     } else if (!panels && has && weights.panels) {
         hec_ir_error(op, "has weights in rows, but its kernel takes panels");
     } else {

@@ -4,10 +4,13 @@
 
 #include <stdint.h>
 
+#include "kernels/types.h"
+
 struct hk_matmul_dims {
-    int64_t m; // Rows: tokens.
-    int64_t n; // Columns of B: the layer's output width.
-    int64_t k; // Rows of B: the layer's input width.
+    int64_t m;               // Rows: tokens.
+    int64_t n;               // Columns of B: the layer's output width.
+    int64_t k;               // Rows of B: the layer's input width.
+    enum hk_packing packing; // Of a B in panels, which bf16 GEMMs nn and nt read.
 };
 
 #endif

@@ -31,6 +31,9 @@ enum hk_layout { HK_ROWS, HK_PANELS };
 
 enum { HK_PANEL = 64 };
 
+// How the elements of weights in panels are stored: as they are, or packed (kernels/packed/packed.h).
+enum hk_packing { HK_UNPACKED, HK_MXFP4, HK_FP8 };
+
 // A part of a matrix: rows row .. row_end - 1, columns column .. column_end - 1.
 struct hk_block {
     int64_t row, row_end, column, column_end;

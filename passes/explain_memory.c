@@ -182,8 +182,13 @@ static void explain_parameters(struct hec_homes *p, int64_t whole, FILE *out) {
         const int64_t copies = (layers ? layers : 1) * (set.ptr ? hec_set_experts(set) : 1);
         const MlirStringRef name = hec_param_sym_name(param);
         const bool panels = hec_is_panels(hec_param_layout(param));
-        struct entry e = {.bytes = copies * hec_param_elements(param) * element,
-                          .kind = panels ? "panels" : "rows"};
+        const int64_t stored = copies * hec_param_elements(param);
+        struct entry e = {.bytes = stored * element, .kind = panels ? "panels" : "rows"};
+        if (hec_param_rounded_only(param)) { // In places of bf16.
+            e.bytes = 2 * stored;
+            whole -= stored * element - e.bytes;
+        }
+        if (hec_param_has_packing(param)) e.kind = hec_param_packing(param).data;
         snprintf(e.what, sizeof e.what, "%.*s", (int)name.length, name.data);
         write_shape(e.shape, layers, hec_param_type(param));
         HEC_PUSH(table.arena, &table.entries, e);
@@ -299,12 +304,19 @@ static void print_whose(const struct hec_target *target, int64_t ranks, FILE *ou
         fprintf(out, "memory of the %s:\n", what);
 }
 
+static bool is_packed(MlirOperation module) {
+    HEC_EACH_OF (param, hec_ops_in(hec_module_body(module)), HEC_OP_param)
+        if (hec_param_has_packing(param)) return true;
+    return false;
+}
+
 static void print_items(MlirOperation module, const struct hec_memory *m, FILE *out) {
     const bool ranks = m->ranks > 1;
     const bool by_muon = hec_setting_is(module, HEC_KEY_train_optimizer, "muon");
     const char *const note[HEC_MEMORY_ITEMS] = {
         [HEC_MEMORY_PARAMETERS] = ranks ? "on one rank, with its experts" : "",
-        [HEC_MEMORY_COPIES] = "in bf16, that GEMMs read",
+        [HEC_MEMORY_COPIES] =
+            is_packed(module) ? "in bf16 or packed, that GEMMs read" : "in bf16, that GEMMs read",
         [HEC_MEMORY_GRADIENTS] = "of what is trained",
         [HEC_MEMORY_STATES] = by_muon ? "momenta, and AdamW's two means" : "AdamW's two means",
         [HEC_MEMORY_ARENA] = "saved values and temporaries of one microbatch",

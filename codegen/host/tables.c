@@ -161,6 +161,12 @@ static const char *group_text(struct hec_emitter *e, MlirOperation op) {
     return text;
 }
 
+static const char *packing_text(MlirOperation op) {
+    if (!hec_any_has_packing(op)) return "";
+    const bool mxfp4 = mlirStringRefEqual(hec_any_packing(op), HEC_STR("mxfp4"));
+    return mxfp4 ? ", .packing = HRT_MXFP4" : ", .packing = HRT_FP8";
+}
+
 static void emit_param(struct hec_emitter *e, struct hec_writer *out, MlirOperation op) {
     const struct hec_tensor t = hec_tensor_of(hec_any_type(op));
     const int first = hec_any_has_set(op) ? 1 : 0; // The chunk holds one expert's.
@@ -195,6 +201,7 @@ static void emit_param(struct hec_emitter *e, struct hec_writer *out, MlirOperat
     text = HEC_TEXT(e, "%s%s", text, group_text(e, op));
     if (hec_is_rounded(e, op)) text = HEC_TEXT(e, "%s, .rounded = true", text);
     if (hec_any_rounded_only(op)) text = HEC_TEXT(e, "%s, .rounded_only = true", text);
+    text = HEC_TEXT(e, "%s%s", text, packing_text(op));
     hec_line(out,
              "%s, .rows = %" PRId64 ", .columns = %" PRId64 ", .elements = %" PRId64
              ", .set = %d, .offset = %" PRId64 "%s},",

@@ -94,6 +94,7 @@ struct hec_hf_model {
     bool predictor;       // There is a layer more, which predicts a token after the next one,
     bool predictor_there; // and the folder has its weights, if it has any.
     bool tied, bf16;
+    const char *base; // How weights are stored, as adapt.base says it; NULL: not packed.
 };
 
 // Reads the model; refuses parts that the language cannot express. False: something was refused.

@@ -381,6 +381,14 @@ static void refuse_others(struct hec_hf_config *config, bool dense) {
                       dense ? "MLPs" : "experts");
 }
 
+// How the weights are stored, where programs can keep them so while they are frozen; NULL: they cannot, or are not packed.
+static const char *read_packing(const struct hec_hf_config *config) {
+    const json_t *quantized = json_object_get(config->root, "quantization_config");
+    const char *method = json_string_value(json_object_get(quantized, "quant_method"));
+    if (method && strcmp(method, "mxfp4") == 0) return "mxfp4";
+    return method && strcmp(method, "fp8") == 0 ? "fp8" : NULL;
+}
+
 static const char *owner_of(const char *key) {
     const struct hec_hf_family *family = NULL;
     while ((family = hec_hf_next_family(family))) {
@@ -411,6 +419,7 @@ bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model)
     model->tied = read_tied(config);
     if (!*dtype && hec_hf_has(config, "quantization_config")) dtype = "bfloat16";
     model->bf16 = strcmp(read_dtype(config, dtype), "bfloat16") == 0;
+    model->base = read_packing(config);
     read_act(config, family, model);
     if (family->dense)
         model->mlp_width = hec_hf_count(config, "intermediate_size", 0);

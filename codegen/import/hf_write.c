@@ -392,6 +392,8 @@ void hec_hf_write_model(const struct hec_hf_model *m, struct hec_writer *out) {
     hec_blank(out);
     hec_line(out, "names hf { family = \"%s\" }", m->family);
     hec_line(out, "data { format = llmc }");
+    if (m->base && m->bf16) // As it is released. It means something where weights are frozen.
+        hec_line(out, "adapt { base = %s }", m->base);
     hec_open(out, "train {");
     if (m->bf16) hec_line(out, "precision = bf16");
     if (m->aux > 0) hec_line(out, "group = iteration");

@@ -7,6 +7,12 @@
 
 #include "ir/core/ir.h"
 
+// A way to store the elements of weights that GEMMs read as bf16: in a panel, `rows` rows take `block_bytes`.
+struct hec_packing {
+    const char *name; // As a value of adapt.base; NULL behind the last.
+    int64_t rows, block_bytes;
+};
+
 // codegen/targets/NAME/facts.c.
 struct hec_target {
     const char *name;
@@ -21,7 +27,8 @@ struct hec_target {
     bool bf16_values; // With train.precision = bf16 tensors of tokens are kept as bf16, and GEMMs
                       // read them so; otherwise all is f32, and GEMMs round as they read.
     bool gathers; // Products of experts can read tokens' rows by a route: moe.gathered_contract.
-    bool swiglu;  // Two of them, and the loop that gates one by the other, can be one: moe.swiglu.
+    const struct hec_packing *packings; // Of frozen weights, which stay so; NULL: none.
+    bool swiglu; // Two of them, and the loop that gates one by the other, can be one: moe.swiglu.
 };
 
 #define HEC_TARGET(name, text, lacks) extern const struct hec_target hec_target_##name;

@@ -35,17 +35,20 @@ HK_INLINE void pairs_of_row(pair *to, const float *from, int64_t count) {
     if (i < count) to[i / 2] = pair_of(from[i], 0);
 }
 
-// to[j] = (low[j], high[j]): a step of two rows.
-HK_INLINE void round_step(pair *to, const float *low, const float *high, int64_t count) {
-    int64_t j = 0;
+// (low, high) in every lane, rounded.
+HK_INLINE void round_pairs(pair *to, vec low, vec high) {
     // The instruction puts one half behind the other.
     static const int16_t order[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
                                       8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
     const wide_words interleave = avx512_load_words(order);
-    for (; j + 16 <= count; j += 16) {
-        const vec a = avx512_load(low + j), b = avx512_load(high + j);
-        avx512_store_words(to + j, avx512_permute(avx512_round_two(a, b), interleave));
-    }
+    avx512_store_words(to, avx512_permute(avx512_round_two(low, high), interleave));
+}
+
+// to[j] = (low[j], high[j]): a step of two rows.
+HK_INLINE void round_step(pair *to, const float *low, const float *high, int64_t count) {
+    int64_t j = 0;
+    for (; j + 16 <= count; j += 16)
+        round_pairs(to + j, avx512_load(low + j), avx512_load(high + j));
     for (; j < count; j++) to[j] = pair_of(low[j], high[j]);
 }
 

@@ -22,6 +22,12 @@ HK_INLINE vec vec_round(vec x) {
     return (vec)(((rounded & ~tiny) | (bits & 0x80000000 & tiny)) & 0xffff0000);
 }
 
+// (low, high) in every lane, rounded.
+HK_INLINE void round_pairs(pair *to, vec low, vec high) {
+    const bits_of_vec both = (bits_of_vec)vec_round(low) >> 16 | (bits_of_vec)vec_round(high);
+    memcpy(to, &both, sizeof both);
+}
+
 HK_INLINE void round_row(float *to, const float *from, int64_t count) {
     int64_t i = 0;
     for (; i + lanes <= count; i += lanes) vec_store(to + i, vec_round(vec_load(from + i)));

@@ -13,6 +13,8 @@ struct hk_grouped_dims {
     int64_t experts; // `first` has one entry more, ascending from 0; the last one is the row count.
     int64_t n;       // Columns of every B.
     int64_t k;       // Rows of every B.
+    enum hk_packing
+        packing; // Of every B, which bf16 GEMMs nn and nt read: `offset` then counts places of bf16.
 };
 
 // nn and nt call `epilogue` (kernels/types.h), unless it is NULL, for every block of the result; its

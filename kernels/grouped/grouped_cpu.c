@@ -13,6 +13,7 @@ static inline struct product product_of_groups(const int32_t *first, int64_t off
         .k = dims.k,
         .offset = offset,
         .layout = HK_PANELS,
+        .packing = dims.packing,
         .write = write,
         .epilogue_time = hk_epilogue_time(),
     };
@@ -20,7 +21,8 @@ static inline struct product product_of_groups(const int32_t *first, int64_t off
 
 #define ROWS first[dims.experts]
 #define FLOPS (2 * ROWS * dims.n * dims.k)
-#define WEIGHTS HK_WEIGHTS(used_elements(first, dims.experts, dims.n *dims.k))
+#define WEIGHTS                                                                                    \
+    HK_WEIGHTS(used_elements(first, dims.experts, matrix_weights(dims.packing, dims.k, dims.n)))
 #define SIZES "~rows experts n k", ROWS, dims.experts, dims.n, dims.k
 
 HK_KERNEL(void, grouped_nn,

@@ -35,7 +35,8 @@ void hk_matmul_tn_f64(double *b, const double *a, const double *c, enum hk_layou
                       struct hk_matmul_dims dims, enum hk_write write);
 
 // The same with bf16 operands: A and C are rounded as they are read, the result is float. tn leaves
-// float panels (or rows): gradients lie as the master weights do.
+// float panels (or rows): gradients lie as the master weights do. A packed B has the bits of results that its elements
+// have as bf16 panels; it is unpacked block by block.
 void hk_matmul_nn_bf16(float *c, const float *a, const hk_bf16 *b, enum hk_layout layout,
                        struct hk_matmul_dims dims, enum hk_write write,
                        const struct hk_epilogue *epilogue);

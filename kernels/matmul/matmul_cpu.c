@@ -2,7 +2,7 @@
 #include "kernels/matmul/product.h"
 
 #define FLOPS(dims) (2 * (dims).m * (dims).n * (dims).k)
-#define WEIGHTS(dims) HK_WEIGHTS((dims).k *(dims).n)
+#define WEIGHTS(dims) HK_WEIGHTS(matrix_weights((dims).packing, (dims).k, (dims).n))
 
 HK_KERNEL(void, matmul_nn,
           (real * c, const real *a, const weight *b, enum hk_layout layout,

@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/real.h"
 #include "kernels/matmul/matmul.h"
+#include "kernels/packed/packed.h"
 
 // An element of B as it lies in memory; gradients of B are real.
 #ifdef HK_OPERAND_BF16
@@ -15,6 +16,11 @@ typedef real weight;
 // Elements of the build's precision that take as many bytes as `count` weights.
 #define HK_WEIGHTS(count) ((double)(count) * sizeof(weight) / sizeof(real))
 
+// Weights that take as many bytes as a k x n matrix.
+HK_INLINE int64_t matrix_weights(enum hk_packing packing, int64_t k, int64_t n) {
+    return packing == HK_UNPACKED ? k * n : hk_packed_size(packing, k, n);
+}
+
 // GEMMs of `groups` experts; a plain GEMM has one. Rows first[e] .. first[e+1]-1 of A [., k]
 // and C [., n] belong to e; matrix e, [k, n] in `layout`, lies at `offset` behind pointer e.
 struct product {
@@ -24,6 +30,7 @@ struct product {
     int64_t k;
     int64_t offset;
     enum hk_layout layout;
+    enum hk_packing packing; // Then `offset` counts places of bf16.
     enum hk_write write;
     const struct hk_epilogue *epilogue; // NULL: none.
     int64_t *epilogue_time;             // As hk_epilogue_time gives it.
@@ -49,6 +56,7 @@ HK_INLINE struct product product_of_rows(int32_t first[2], enum hk_layout layout
         .n = dims.n,
         .k = dims.k,
         .layout = layout,
+        .packing = dims.packing,
         .write = write,
         .epilogue_time = hk_epilogue_time(),
     };

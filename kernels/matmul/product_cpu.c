@@ -11,6 +11,7 @@
 #include "kernels/matmul/left.h"
 #include "kernels/matmul/transposed.h"
 #include "kernels/matmul/turned.h"
+#include "kernels/matmul/unpack.h"
 #include "kernels/matmul/walk.h"
 
 #ifdef HK_OPERAND_BF16
@@ -39,6 +40,19 @@ static void pack_block(operand *packed, const weight *b, const struct product *p
     pack_weights(packed, from, p->n, width, smaller(p->n - j * HK_PANEL, HK_PANEL));
 }
 
+// The same of panel j, as it lies or, where B is packed, as it would lie.
+static const operand *block_of_panel(operand *packed, const weight *b, const struct product *p,
+                                     int64_t j, int64_t begin, int64_t width) {
+#ifdef HK_OPERAND_BF16
+    if (p->packing) {
+        unpack_rows((pair *)packed, b, p, j, begin, width);
+        return packed;
+    }
+#endif
+    (void)packed, (void)width;
+    return (const operand *)panel_at(b, p, j, begin / stored_terms);
+}
+
 // C of one item, a panel of B at a time.
 static void nn_items(real *c, const real *a, const weight *b, const struct walk *w) {
     const struct product *p = w->p;
@@ -52,13 +66,12 @@ static void nn_items(real *c, const real *a, const weight *b, const struct walk 
         const struct left x = left_block(room, a + w->r0 * p->k + begin, p->k, rows, width);
         for (int64_t j = w->j0; j < w->j1; j++) {
             if (!panels) pack_block(packed, b, p, j, begin, width);
-            const operand *panel =
-                panels ? (const operand *)panel_at(b, p, j, begin / stored_terms) : packed;
+            const operand *panel = panels ? block_of_panel(packed, b, p, j, begin, width) : packed;
             struct tile tile = {
                 .ahead = panel + stored_rows(p->k) * HK_PANEL, // The next panel.
                 .ahead_depth = line,
                 .ahead_tile = depth * line,
-                .ahead_tiles = panels && j + 1 < w->j1 ? panel_lines : 0,
+                .ahead_tiles = panels && !p->packing && j + 1 < w->j1 ? panel_lines : 0,
                 .out = c + w->r0 * p->n + j * HK_PANEL,
                 .out_row = p->n,
                 .x = x.at,
@@ -87,7 +100,7 @@ static void nt_items(real *a, const real *c, const weight *b, const struct walk 
         const int64_t width = smaller(p->n - begin, depth_terms);
         const struct left x = left_block(room, c + w->r0 * p->n + begin, p->n, rows, width);
         for (int64_t j = w->j0; j < w->j1; j++) {
-            const bool more = p->layout == HK_PANELS && j + 1 < w->j1;
+            const bool more = p->layout == HK_PANELS && !p->packing && j + 1 < w->j1;
             turn_block(packed, b, p, j, begin, width);
             const struct tile tile = {
                 // The next rows of B, in each of the panels that the depth runs over.

@@ -146,8 +146,11 @@ static void turn_group(const struct group *g, const struct product *p, int64_t b
 HK_INLINE const real *rows_of_weights(real *room, const weight *b, const struct product *p,
                                       int64_t r, int64_t begin, int64_t depth) {
 #ifdef HK_WIDENS
+    pair unpacked[strip_rows / 2 * HK_PANEL];
     for (int64_t d = 0; d < depth; d += HK_PANEL) {
-        const pair *from = panel_at(b, p, (begin + d) / HK_PANEL, r / stored_terms);
+        const int64_t panel = (begin + d) / HK_PANEL;
+        const pair *from = p->packing ? unpacked : panel_at(b, p, panel, r / stored_terms);
+        if (p->packing) unpack_rows(unpacked, b, p, panel, r, strip_rows);
         widen_rows(room + d * strip_rows, from, strip_rows);
     }
     return room;

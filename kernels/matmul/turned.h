@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/tile.h"
 #include "kernels/matmul/product.h"
+#include "kernels/matmul/unpack.h"
 #include "kernels/matmul/walk.h"
 
 // Where row `stored_terms` i of panel j of B lies.
@@ -29,8 +30,8 @@ HK_INLINE void ask_for_square_below(const pair *square) {
 }
 
 // Rows of B [64 j, ..) as columns, columns of B [begin, begin + width) as depth.
-static void turn_block(operand *packed, const weight *b, const struct product *p, int64_t j,
-                       int64_t begin, int64_t width) {
+static void turn_stored(operand *packed, const weight *b, const struct product *p, int64_t j,
+                        int64_t begin, int64_t width) {
     const int64_t row = j * HK_PANEL, columns = smaller(p->k - row, HK_PANEL);
     const int64_t whole_columns = columns / lanes * lanes;
     const int64_t whole_depth = width / terms / lanes * lanes;
@@ -57,6 +58,24 @@ static void turn_block(operand *packed, const weight *b, const struct product *p
         }
         for (int64_t i = columns; i < HK_PANEL; i++) to[i] = 0;
     }
+}
+
+// The same of packed weights: a matrix of these rows and columns is unpacked first.
+static void turn_block(operand *packed, const weight *b, const struct product *p, int64_t j,
+                       int64_t begin, int64_t width) {
+    enum { panels_max = depth_max * terms / HK_PANEL };
+    pair room[panels_max * (HK_PANEL / 2) * HK_PANEL] __attribute__((aligned(64)));
+    if (!p->packing) {
+        turn_stored(packed, b, p, j, begin, width);
+        return;
+    }
+    struct product some = *p;
+    some.k = smaller(p->k - j * HK_PANEL, HK_PANEL);
+    some.n = width;
+    for (int64_t d = 0; d < width; d += HK_PANEL)
+        unpack_rows(room + d / HK_PANEL * stored_rows(some.k) * HK_PANEL, b, p,
+                    (begin + d) / HK_PANEL, j * HK_PANEL, some.k);
+    turn_stored(packed, (const weight *)room, &some, 0, 0, width);
 }
 
 #else

@@ -39,7 +39,7 @@ void hec_read_adapt(struct hec_checker *checker, const struct hec_setting_values
     const struct hec_setting *rank = &values->value[HEC_KEY_adapt_rank];
     struct hec_adapt *adapt = &checker->adapt;
     for (int key = HEC_KEY_adapt_alpha; key <= HEC_KEY_adapt_rank && !*of->value; key++) {
-        if (!values->value[key].given) continue;
+        if (!values->value[key].given || key == HEC_KEY_adapt_base) continue;
         hec_error(checker, values->value[key].at,
                   "`adapt` names no parameters: `of = \"*.wq, *.experts.*\"` does");
         return;

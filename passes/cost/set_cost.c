@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "ir/accessors.h"
+#include "ir/target/target.h"
 #include "passes/base/movement.h"
+#include "passes/base/packing.h"
 #include "runtime/plan/types.h"
 
 static bool holds(MlirOperation op, enum hec_op id) {
@@ -79,6 +81,16 @@ static bool is_rounded(MlirOperation module, MlirStringRef param) {
     return false;
 }
 
+// Of one expert, before the layout is known: of a packed matrix as of one whose panels are full.
+static int64_t elements_of(MlirOperation module, MlirOperation set, MlirOperation param,
+                           bool rounded) {
+    const int64_t all = hec_type_elements(hec_param_type(param)) / hec_set_experts(set);
+    const int64_t panel = hec_target_of(module)->panel_columns;
+    const struct hec_packing *packing = rounded ? hec_packing_of(module, param) : NULL;
+    if (!packing) return all;
+    return hec_packed_elements(packing, all / panel, panel, panel);
+}
+
 // Elements of one chunk: all, of parameters that no GEMM reads in bf16, of those that have nothing but the copy, and of
 // trained ones. Padding counts where the layout is known (place-buffers), and the padding of a chunk where all of it is
 // trained.
@@ -91,11 +103,11 @@ static struct chunk chunk_of(MlirOperation module, MlirOperation set) {
     struct chunk chunk = {0};
     HEC_EACH_OF (param, hec_ops_in(hec_module_body(module)), HEC_OP_param) {
         if (!mlirStringRefEqual(hec_param_set(param), name)) continue;
+        const bool rounded = is_rounded(module, hec_param_sym_name(param));
         const int64_t own = hec_param_has_elements(param)
                                 ? hec_param_elements(param)
-                                : hec_type_elements(hec_param_type(param)) / hec_set_experts(set);
+                                : elements_of(module, set, param, rounded);
         chunk.all += own;
-        const bool rounded = is_rounded(module, hec_param_sym_name(param));
         if (!rounded) chunk.plain += own;
         if (rounded && hec_param_frozen(param)) chunk.copied_only += own;
         if (hec_param_trainable(param)) chunk.trained += own;

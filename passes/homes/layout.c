@@ -10,6 +10,7 @@
 #include "ir/accessors.h"
 #include "ir/core/kernel.h"
 #include "passes/base/movement.h"
+#include "passes/base/packing.h"
 #include "passes/homes/homes.h"
 
 static int64_t round_up(int64_t value, int64_t unit) {
@@ -122,6 +123,23 @@ static bool is_whole(const struct hec_homes *p, MlirOperation param) {
     return hec_set_owned(set) || !hec_has_ranks(p->module);
 }
 
+// There is nothing but the copy.
+static bool is_copy_alone(const struct hec_homes *p, const struct layout *layout) {
+    return layout->rounded && !layout->plain && hec_param_frozen(layout->param) &&
+           is_whole(p, layout->param);
+}
+
+// Stored elements; those of packed weights are places of bf16.
+static int64_t stored_elements(struct hec_homes *p, const struct layout *layout, int64_t all) {
+    const int64_t rows = layout->rounded ? round_up(layout->rows, 2) : layout->rows;
+    const int64_t panel = p->target->panel_columns;
+    const struct hec_packing *packing = hec_packing_of(p->module, layout->param);
+    if (!layout->panels) return all;
+    if (!packing || !is_copy_alone(p, layout)) return rows * round_up(layout->columns, panel);
+    hec_param_put_packing(layout->param, packing->name);
+    return hec_packed_elements(packing, layout->rows, layout->columns, panel);
+}
+
 // Sets layout, matrix (as all GEMMs divide it, or its two dims, else one row), elements and rounded, and that Muon moves no vector; returns the elements of one layer (of one expert).
 static int64_t set_layout(struct hec_homes *p, MlirOperation param, int64_t align) {
     struct layout layout = {.param = param};
@@ -137,10 +155,7 @@ static int64_t set_layout(struct hec_homes *p, MlirOperation param, int64_t alig
         layout.rows = two_dims ? t.size[first] : 1;
         layout.columns = all / layout.rows;
     }
-    const int64_t rows = layout.rounded ? round_up(layout.rows, 2) : layout.rows;
-    const int64_t stored =
-        layout.panels ? rows * round_up(layout.columns, p->target->panel_columns) : all;
-    const int64_t elements = round_up(stored, align);
+    const int64_t elements = round_up(stored_elements(p, &layout, all), align);
     const MlirType i64 = mlirIntegerTypeGet(c, 64);
     const MlirAttribute matrix[] = {mlirIntegerAttrGet(i64, layout.rows),
                                     mlirIntegerAttrGet(i64, layout.columns)};
@@ -148,8 +163,7 @@ static int64_t set_layout(struct hec_homes *p, MlirOperation param, int64_t alig
     hec_param_put_matrix(param, mlirArrayAttrGet(c, 2, matrix));
     hec_param_put_elements(param, elements);
     if (layout.rounded) hec_param_put_rounded(param, true);
-    if (layout.rounded && !layout.plain && hec_param_frozen(param) && is_whole(p, param))
-        hec_param_put_rounded_only(param, true);
+    if (is_copy_alone(p, &layout)) hec_param_put_rounded_only(param, true);
     if (hec_param_muon(param) && (layout.rows < 2 || layout.columns < 2))
         hec_param_put_muon(param, false);
     return elements;
@@ -231,6 +245,8 @@ static void set_layouts(struct hec_homes *p) {
                                              : hec_result(op, weights.result));
         const bool panels = param.ptr && hec_is_panels(hec_param_layout(param));
         hec_call_put_layout(op, panels ? "panels" : "rows");
+        if (param.ptr && hec_param_has_packing(param))
+            hec_call_put_packing(op, hec_param_packing(param).data); // It ends with a zero.
         const bool found =
             param.ptr && hec_param_has_set(param) && (panels || p->target->panel_columns == 0);
         if (!weights.panels || found) continue;

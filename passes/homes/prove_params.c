@@ -7,6 +7,7 @@
 #include "ir/core/kernel.h"
 #include "lang/base/vec.h"
 #include "passes/base/movement.h"
+#include "passes/base/packing.h"
 #include "passes/homes/homes.h"
 
 #define ELEMENTS_MAX ((int64_t)1 << 62) // Any count of elements; numbers in text may be larger.
@@ -52,6 +53,18 @@ static void add(struct params *p, MlirOperation op, MlirStringRef set, int64_t a
     HEC_PUSH(&p->arena, &p->extents, (struct extent){op, set, at, at + elements});
 }
 
+// Weights are packed as the target can, where nothing is there but the copy in panels. Returns the places that they take;
+// -1: their packing is not sound.
+static int64_t packed_elements(struct params *p, MlirOperation param, int64_t rows,
+                               int64_t columns) {
+    const struct hec_packing *packing = hec_packing_named(p->target, hec_param_packing(param));
+    if (packing && hec_param_rounded_only(param) && hec_is_panels(hec_param_layout(param)) &&
+        rows < ELEMENTS_MAX / 2 / columns)
+        return hec_packed_elements(packing, rows, columns, p->target->panel_columns);
+    fault(p, param, "is packed as its target cannot, or is not the copy alone in panels");
+    return -1;
+}
+
 // The matrix that a layer's tensor, or an expert's, is stored as.
 static void check_matrix(struct params *p, MlirOperation param) {
     const bool panels = hec_is_panels(hec_param_layout(param));
@@ -75,6 +88,11 @@ static void check_matrix(struct params *p, MlirOperation param) {
     if (hec_param_has_set(param)) all /= mlirShapedTypeGetDimSize(type, 0);
     if (rows < 1 || columns < 1 || times(rows, columns) != all) {
         fault(p, param, "its matrix has another size than its type");
+        return;
+    }
+    if (hec_param_has_packing(param)) {
+        if (hec_param_elements(param) < packed_elements(p, param, rows, columns))
+            fault(p, param, "its elements do not hold its packed matrix");
         return;
     }
     if (hec_param_rounded(param)) rows += rows % 2; // The copy in bf16 holds pairs of rows.
@@ -145,6 +163,11 @@ static int64_t size_of(MlirOperation call, const char *name) {
     return size;
 }
 
+// Empty: it is not packed, or there is none.
+static MlirStringRef packing_of(MlirOperation param) {
+    return param.ptr && hec_param_has_packing(param) ? hec_param_packing(param) : HEC_STR("");
+}
+
 // The weights `v` of a call lie as it says: in the panels of the matrix that it multiplies by, or in rows.
 static void check_weights(struct params *p, MlirOperation call, MlirValue v) {
     const MlirOperation param = panels_of(p, v);
@@ -154,6 +177,10 @@ static void check_weights(struct params *p, MlirOperation call, MlirValue v) {
     }
     if (hec_is_panels(hec_call_layout(call)) == mlirOperationIsNull(param)) {
         fault(p, call, "its weights lie in another layout than it says");
+        return;
+    }
+    if (!mlirStringRefEqual(hec_call_packing(call), packing_of(param))) {
+        fault(p, call, "its weights are packed in another way than it says");
         return;
     }
     if (mlirOperationIsNull(param)) return;

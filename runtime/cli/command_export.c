@@ -31,6 +31,7 @@ static bool write_folder(const struct hrt_run *run, struct hrt_state *state,
     const struct hrt_arguments *arguments = run->arguments;
     const struct hrt_hf_export export = {
         .adapters = writes_adapters(run),
+        .merge = arguments->merge,
         .like = arguments->like || writes_adapters(run) ? arguments->like : arguments->load,
         .to = arguments->to,
         .shard_bytes = arguments->shard_bytes,

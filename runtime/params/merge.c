@@ -6,14 +6,6 @@
 
 enum { BLOCK = 4096, SUFFIX = sizeof ".lora_a" - 1 };
 
-// Both matrices of an adapter, and where an element of the weight finds its row and column.
-struct adapter {
-    const struct hrt_param *a, *b;
-    double *in, *out; // [rank, ins], [rank, outs]
-    int64_t rank, ins, outs;
-    int64_t in_step[HRT_RANK_MAX], out_step[HRT_RANK_MAX]; // By dim of the weight.
-};
-
 bool hrt_params_has_adapters(const struct hrt_program *program) {
     for (int i = 0; i < program->params; i++) {
         if (program->param[i].lora) return true;
@@ -73,7 +65,7 @@ static int64_t step_of(const struct hrt_param *lora, const char *dim) {
     return 0;
 }
 
-static void find_steps(struct adapter *adapter, const struct hrt_param *weight) {
+static void find_steps(struct hrt_adapter *adapter, const struct hrt_param *weight) {
     const struct hrt_param *a = adapter->a, *b = adapter->b;
     adapter->rank = b->shape[0];
     adapter->ins = hrt_params_size(a) / adapter->rank;
@@ -100,7 +92,7 @@ static double *read_whole(const struct hrt_buffer *params, const struct hrt_tens
 }
 
 // a @ b where the weight has its element `index`.
-static double product_at(const struct adapter *adapter, const struct hrt_param *weight,
+static double product_at(const struct hrt_adapter *adapter, const struct hrt_param *weight,
                          int64_t index) {
     int64_t in = 0, out = 0;
     double sum = 0;
@@ -115,21 +107,25 @@ static double product_at(const struct adapter *adapter, const struct hrt_param *
     return sum;
 }
 
+double hrt_params_adapter_at(const struct hrt_program *program, const struct hrt_adapter *adapter,
+                             const struct hrt_param *weight, int64_t index) {
+    return adapter->b ? scale_of(program) * product_at(adapter, weight, index) : 0;
+}
+
 static void add_block(const struct hrt_program *program, const struct hrt_slice *slice,
-                      const struct adapter *adapter, int64_t first, int64_t count) {
-    const double scale = scale_of(program);
+                      const struct hrt_adapter *adapter, int64_t first, int64_t count) {
     double elements[BLOCK]; // Or floats.
     hrt_params_slice_read(program, slice, first, count, elements);
     for (int64_t i = 0; i < count; i++) {
         const double own = hrt_params_element(elements, program->precision, i);
-        const double more = scale * product_at(adapter, slice->tensor.param, first + i);
+        const double more = hrt_params_adapter_at(program, adapter, slice->tensor.param, first + i);
         hrt_params_element_set(elements, program->precision, i, own + more);
     }
     hrt_params_slice_write(program, slice, first, count, elements);
 }
 
 static void add_all(const struct hrt_buffer *params, const struct hrt_tensor *tensor,
-                    const struct adapter *adapter) {
+                    const struct hrt_adapter *adapter) {
     struct hrt_slice slice = {.tensor = *tensor};
     while (hrt_params_slice_visit(params, &slice)) {
 #pragma omp parallel for schedule(static)
@@ -143,27 +139,44 @@ static void add_all(const struct hrt_buffer *params, const struct hrt_tensor *te
     hrt_params_staging_reset(params);
 }
 
+bool hrt_params_adapter_read(struct hrt_adapter *adapter, const struct hrt_buffer *params,
+                             const struct hrt_tensor *tensor, struct hrt_error *error) {
+    const struct hrt_program *program = params->placement->program;
+    *adapter = (struct hrt_adapter){.b = find(program, tensor->param, HRT_LORA_B)};
+    adapter->a = find_a(program, tensor->param, adapter->b);
+    if (!adapter->a || !adapter->b) {
+        adapter->b = NULL;
+        return true;
+    }
+    const struct hrt_tensor a =
+        hrt_params_tensor_at(program, adapter->a, tensor->layer, tensor->expert);
+    const struct hrt_tensor b =
+        hrt_params_tensor_at(program, adapter->b, tensor->layer, tensor->expert);
+    find_steps(adapter, tensor->param);
+    adapter->in = read_whole(params, &a);
+    adapter->out = read_whole(params, &b);
+    if (adapter->in && adapter->out) return true;
+    hrt_params_adapter_free(adapter);
+    return hrt_fail(error, "out of memory");
+}
+
+void hrt_params_adapter_free(struct hrt_adapter *adapter) {
+    free(adapter->in);
+    free(adapter->out);
+    *adapter = (struct hrt_adapter){0};
+}
+
 static bool merge_tensor(const struct hrt_buffer *params, const struct hrt_tensor *tensor,
                          struct hrt_error *error) {
-    const struct hrt_program *program = params->placement->program;
-    struct adapter adapter = {.b = find(program, tensor->param, HRT_LORA_B)};
-    adapter.a = find_a(program, tensor->param, adapter.b);
-    if (!adapter.a || !adapter.b) return true;
-    if (hrt_params_is_cut(program, tensor->param, HRT_PARAMETERS))
-        return hrt_fail(error, "adapters cannot be merged where ranks keep parts of weights "
-                               "(parallel.dense = shard)");
-    const struct hrt_tensor a =
-        hrt_params_tensor_at(program, adapter.a, tensor->layer, tensor->expert);
-    const struct hrt_tensor b =
-        hrt_params_tensor_at(program, adapter.b, tensor->layer, tensor->expert);
-    find_steps(&adapter, tensor->param);
-    adapter.in = read_whole(params, &a);
-    adapter.out = read_whole(params, &b);
-    const bool read = adapter.in && adapter.out;
-    if (read) add_all(params, tensor, &adapter);
-    free(adapter.in);
-    free(adapter.out);
-    return read || hrt_fail(error, "out of memory");
+    struct hrt_adapter adapter;
+    if (tensor->param->packing) return true;
+    if (!hrt_params_adapter_read(&adapter, params, tensor, error)) return false;
+    const bool cut = hrt_params_is_cut(params->placement->program, tensor->param, HRT_PARAMETERS);
+    if (adapter.b && !cut) add_all(params, tensor, &adapter);
+    const bool merged = !adapter.b || !cut;
+    hrt_params_adapter_free(&adapter);
+    return merged || hrt_fail(error, "adapters cannot be merged where ranks keep parts of weights "
+                                     "(parallel.dense = shard)");
 }
 
 bool hrt_params_merge(const struct hrt_buffer *params, struct hrt_error *error) {

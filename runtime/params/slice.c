@@ -4,6 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "kernels/bf16.h"
+#include "runtime/params/packed.h"
+
 enum {
     STAGING = 64 << 20,
     SLICE = 8 << 20, // Bytes at most: several are under way at a time.
@@ -183,6 +186,13 @@ void hrt_params_slice_write(const struct hrt_program *program, const struct hrt_
     else
         hrt_params_tensor_write(program, slice->at, slice->tensor.param, &slice->here, first, count,
                                 elements);
+}
+
+void hrt_params_slice_pack(const struct hrt_slice *slice, int64_t row, int64_t column, int64_t rows,
+                           int64_t columns, int64_t pitch, const float *elements, float scale) {
+    assert(!slice->staged);
+    hrt_params_packed_put(slice->tensor.param, (hk_bf16 *)slice->at + slice->here.offset, row,
+                          column, rows, columns, pitch, elements, scale);
 }
 
 void *hrt_params_slice_bytes(const struct hrt_program *program, const struct hrt_slice *slice,

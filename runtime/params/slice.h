@@ -83,6 +83,10 @@ void hrt_params_slice_read(const struct hrt_program *program, const struct hrt_s
 void hrt_params_slice_write(const struct hrt_program *program, const struct hrt_slice *slice,
                             int64_t first, int64_t count, const void *elements);
 
+// Packs a block of a tensor of the host that stays packed (hrt_params_packed_put).
+void hrt_params_slice_pack(const struct hrt_slice *slice, int64_t row, int64_t column, int64_t rows,
+                           int64_t columns, int64_t pitch, const float *elements, float scale);
+
 // The part of a slice's data, as they are stored, that a rank has of a cut tensor: from which byte on, and how many.
 size_t hrt_params_slice_share(const struct hrt_buffer *buffer, const struct hrt_slice *slice,
                               int rank, size_t *bytes);

@@ -8,6 +8,7 @@
 
 #include "kernels/bf16.h"
 #include "kernels/types.h"
+#include "runtime/params/packed.h"
 #include "runtime/params/part.h"
 #include "runtime/params/placement.h"
 
@@ -200,6 +201,10 @@ static hk_bf16 *copy_at(const void *values, const struct hrt_param *param,
 static void read_copies(const struct hrt_program *program, const void *values,
                         const struct hrt_param *param, const struct hrt_params_part *here,
                         int64_t first, int64_t count, float *to) {
+    if (param->packing) {
+        hrt_params_packed_read(param, (const hk_bf16 *)values + here->offset, first, count, to);
+        return;
+    }
     for (int64_t run, step; count > 0; first += run, count -= run, to += run) {
         run = run_from(param, first, count);
         const hk_bf16 *copy = copy_at(values, param, here, first, &step);
@@ -210,6 +215,10 @@ static void read_copies(const struct hrt_program *program, const void *values,
 static void write_copies(const struct hrt_program *program, void *values,
                          const struct hrt_param *param, const struct hrt_params_part *here,
                          int64_t first, int64_t count, const float *from) {
+    if (param->packing) {
+        hrt_params_packed_write(param, (hk_bf16 *)values + here->offset, first, count, from);
+        return;
+    }
     for (int64_t run, step; count > 0; first += run, count -= run, from += run) {
         run = run_from(param, first, count);
         hk_bf16 *copy = copy_at(values, param, here, first, &step);

@@ -67,7 +67,7 @@ void hrt_params_tensor_name(const struct hrt_tensor *tensor, const char *pattern
 
 // Copies elements first .. first + count - 1, row major over the shape, of a tensor of which `values` has `here`, to or
 // from `elements`, of the program's precision. Padding is never touched. Those that are not here are read as
-// zeros, and not written.
+// zeros, and not written. Packed elements are written together (params/packed.h).
 void hrt_params_tensor_read(const struct hrt_program *program, const void *values,
                             const struct hrt_param *param, const struct hrt_params_part *here,
                             int64_t first, int64_t count, void *elements);

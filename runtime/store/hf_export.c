@@ -13,6 +13,7 @@
 #include "files/files.h"
 #include "runtime/params/gather.h"
 #include "runtime/params/listing.h"
+#include "runtime/params/merge.h"
 #include "runtime/params/safetensors_write.h"
 #include "runtime/store/checkpoint_part.h"
 #include "runtime/store/hf_like.h"
@@ -52,6 +53,8 @@ struct exporting {
     struct piece *piece;              // By name.
     struct entry *entry;              // The same.
     size_t pieces, entries, brought;
+    struct hrt_adapter adapter; // That is added to the piece.
+    bool short_of_memory;
     int shards, shard; // How many; the one that is written.
     struct hrt_error *error;
 };
@@ -203,6 +206,11 @@ static void begin_next(struct exporting *exporting) {
     const bool turned = piece->view.place.turned && layout_of(piece)->parts <= 1;
     hrt_params_gather_tensor(&exporting->gather, &piece->tensor,
                              turned ? piece->view.place.rows : 0);
+    hrt_params_adapter_free(&exporting->adapter);
+    if (exporting->export->merge && piece->tensor.param->packing &&
+        !hrt_params_adapter_read(&exporting->adapter, &exporting->gather.buffer, &piece->tensor,
+                                 exporting->error))
+        exporting->short_of_memory = true;
 }
 
 // Begins a piece, and drops the pieces before it.
@@ -221,6 +229,9 @@ static void read_some(const struct exporting *exporting, int64_t first, int64_t 
     hrt_params_slice_read(exporting->program, &exporting->gather.slice, first, count, elements);
     for (int64_t i = 0; i < count; i++)
         values[i * step] = hrt_params_element(elements, exporting->program->precision, i);
+    for (int64_t i = 0; i < count && exporting->adapter.b; i++)
+        values[i * step] += hrt_params_adapter_at(exporting->program, &exporting->adapter,
+                                                  exporting->gather.slice.tensor.param, first + i);
 }
 
 static bool put(struct hrt_sink *sink, enum hrt_hf_type type, double *values, int64_t count) {
@@ -235,6 +246,7 @@ static bool put_columns(const struct exporting *exporting, struct hrt_sink *sink
     const struct hrt_place *place = &piece->view.place;
     for (int64_t at = 0; at < slice->run; at += STRIP) {
         const int64_t left = slice->run - at, rows = left < STRIP ? left : STRIP;
+#pragma omp parallel for schedule(static)
         for (int64_t c = 0; c < place->columns; c++)
             read_some(exporting, c * place->rows + slice->first + at, rows, strip + c,
                       place->columns);
@@ -319,7 +331,8 @@ static bool put_entry(struct exporting *exporting, struct hrt_sink *sink,
         written = parts > 1 ? put_parts(exporting, sink, entry->type, piece, parts)
                             : put_piece(exporting, sink, entry->type, piece);
     }
-    return written;
+    if (written && exporting->short_of_memory) errno = ENOMEM;
+    return written && !exporting->short_of_memory;
 }
 
 // ---- files
@@ -414,6 +427,17 @@ static bool write_all(struct exporting *exporting) {
     return sends ? written : hrt_store_new_folder_end(&exporting->folder, written);
 }
 
+// Another rank's adapters would have to come with its weights.
+static bool check_packed(const struct exporting *exporting) {
+    for (int i = 0; i < exporting->program->params; i++) {
+        if (exporting->program->param[i].packing)
+            return hrt_fail(exporting->error,
+                            "weights that stay packed (adapt.base) are merged by a "
+                            "program of one rank");
+    }
+    return true;
+}
+
 bool hrt_store_hf_write(const struct hrt_hf_export *export, const struct hrt_buffer *params,
                         struct hrt_comm *comm, struct hrt_error *error) {
     const struct hrt_placement *placement = params->placement;
@@ -424,12 +448,15 @@ bool hrt_store_hf_write(const struct hrt_hf_export *export, const struct hrt_buf
     const bool gathers = hrt_params_gathers(params);
     const bool alone = comm->rank > 0 && !gathers; // Rank 0 has everything.
     if (gathers) exporting.gather.comm = comm;
-    const bool begun = alone || (hrt_params_gather_open(&exporting.gather, error) &&
-                                 list(&exporting) && (comm->rank > 0 || begin(&exporting)));
+    const bool sound = !gathers || !export->merge || check_packed(&exporting);
+    const bool begun =
+        sound && (alone || (hrt_params_gather_open(&exporting.gather, error) && list(&exporting) &&
+                            (comm->rank > 0 || begin(&exporting))));
     const bool all = hrt_train_ranks_agree(comm, begun, error);
     const bool written = all && (alone || write_all(&exporting));
     if (begun && !all && comm->rank == 0) hrt_store_new_folder_end(&exporting.folder, false);
     hrt_params_gather_close(&exporting.gather);
+    hrt_params_adapter_free(&exporting.adapter);
     hrt_store_hf_like_close(&exporting.like);
     free(exporting.piece);
     free(exporting.entry);

@@ -12,6 +12,7 @@
 struct hrt_hf_export {
     bool
         adapters; // They alone are written, as PEFT does, in the program's precision; else all the rest.
+    bool merge; // Weights that stay packed get their adapters as they are written: on one rank.
     // A folder of the same model, whose config.json and files of the tokenizer are taken over. Adapters name it as
     // their base, if it is given.
     const char *like;

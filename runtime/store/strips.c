@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/params/packed.h"
 #include "runtime/store/mxfp4.h"
 
 enum {
@@ -31,6 +32,7 @@ struct reading {
     size_t pieces;
     size_t first[TOGETHER + 1]; // The number of each piece's first strip.
     size_t strip_bytes;         // The most that one has.
+    size_t unit_bytes;          // The most elements that are packed together.
 };
 
 // A thread's buffers, and the odd value that it has found.
@@ -38,6 +40,7 @@ struct worker {
     const struct reading *reading;
     unsigned char *bytes, *exponents; // One strip's.
     double *factors;                  // One strip's, for its blocks.
+    float *unit;                      // Elements that are packed together.
     double tile[ROWS * COLUMNS];      // Or elements of a smaller type.
     size_t odd;                       // The first strip with a value that is not finite,
     double value;                     // and that value.
@@ -68,7 +71,9 @@ static int64_t strip_of(const struct hrt_place *place, int64_t element) {
 static size_t strips_of(const struct piece *piece) {
     const struct hrt_place *place = &piece->found->place;
     const struct hrt_slice *slice = &piece->slice;
+    const int64_t unit = hrt_params_unit(slice->tensor.param);
     if (place->turned) return (size_t)((slice->run + ROWS - 1) / ROWS);
+    if (unit > 1) return (size_t)((slice->run + unit - 1) / unit);
     return (size_t)(strip_of(place, slice->first + slice->run - 1) - strip_of(place, slice->first) +
                     1);
 }
@@ -226,7 +231,13 @@ static int64_t later(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-// Rows of the file's matrix are columns of ours.
+// That of elements of 8 bits which stay so, from number `first` of a row on; 0: there is none.
+static float factor_of(const struct worker *worker, const struct hrt_found *found, int64_t first) {
+    const bool kept = found->scale && !found->mxfp4 && found->tensor.param->packing == HRT_FP8;
+    return kept ? (float)worker->factors[first / HRT_SCALED] : 0;
+}
+
+// Rows of the file's matrix are columns of ours. A tile is a block of packed elements.
 static bool read_turned(struct worker *worker, const struct piece *piece, size_t strip,
                         int64_t row) {
     const struct hrt_program *program = worker->reading->program;
@@ -251,10 +262,33 @@ static bool read_turned(struct worker *worker, const struct piece *piece, size_t
             turn_double(worker->tile, turned);
         else
             turn_float((const float *)worker->tile, (float *)turned);
+        if (piece->slice.tensor.param->packing) {
+            hrt_params_slice_pack(&piece->slice, first, row, columns, rows, ROWS,
+                                  (const float *)turned, factor_of(worker, found, first));
+            continue;
+        }
         for (int64_t c = 0; c < columns; c++)
             hrt_params_slice_write(program, &piece->slice, (first + c) * place->rows + row, rows,
                                    (const char *)turned + c * ROWS * size);
     }
+    return true;
+}
+
+// Reads `count` elements of one row of the file, from element `element` of the tensor on.
+static bool read_run(struct worker *worker, const struct hrt_found *found, int64_t element,
+                     int64_t count) {
+    const struct hrt_place *place = &found->place;
+    const int64_t bytes = found->entry->dtype->bits / 8, row = element / row_elements(place);
+    const int64_t at =
+        place->first + row * place->row_step + element % row_elements(place) * place->step;
+    struct hrt_safetensors file = *found->file;
+    file.error = &worker->error;
+    if (!hrt_params_safetensors_bytes(&file, found->entry, at * bytes,
+                                      (size_t)(((count - 1) * place->step + 1) * bytes),
+                                      worker->bytes))
+        return false;
+    for (int64_t i = 0; place->step > 1 && i < count; i++)
+        memmove(worker->bytes + i * bytes, worker->bytes + i * place->step * bytes, (size_t)bytes);
     return true;
 }
 
@@ -270,22 +304,30 @@ static bool read_straight(struct worker *worker, const struct piece *piece, size
     const int64_t to =
         sooner(sooner(begin + (own % runs_of_row(place) + 1) * RUN, begin + row_elements(place)),
                slice->first + slice->run);
-    const int64_t bytes = found->entry->dtype->bits / 8, tile = ROWS * COLUMNS, count = to - from;
-    const int64_t at = place->first + row * place->row_step + (from - begin) * place->step;
-    struct hrt_safetensors file = *found->file;
-    file.error = &worker->error;
-    if (!hrt_params_safetensors_bytes(&file, found->entry, at * bytes,
-                                      (size_t)(((count - 1) * place->step + 1) * bytes),
-                                      worker->bytes))
-        return false;
-    for (int64_t i = 0; place->step > 1 && i < count; i++)
-        memmove(worker->bytes + i * bytes, worker->bytes + i * place->step * bytes, (size_t)bytes);
+    const int64_t tile = ROWS * COLUMNS, count = to - from;
+    if (!read_run(worker, found, from, count)) return false;
     for (int64_t i = 0; i < count; i += tile) {
         const int64_t some = sooner(count - i, tile);
         decode(worker, found, 0, i, some, worker->tile);
         look_at(worker, found, strip, worker->tile, some);
         hrt_params_slice_write(program, slice, from + i, some, worker->tile);
     }
+    return true;
+}
+
+// The same of elements that stay packed. A strip is those that are packed together.
+static bool read_unit(struct worker *worker, const struct piece *piece, size_t strip, int64_t own) {
+    const struct hrt_slice *slice = &piece->slice;
+    const int64_t row = row_elements(&piece->found->place);
+    const int64_t unit = hrt_params_unit(slice->tensor.param), from = slice->first + own * unit;
+    const int64_t to = sooner(from + unit, slice->first + slice->run);
+    for (int64_t at = from, some; at < to; at += some) {
+        some = sooner(sooner(to - at, row - at % row), RUN);
+        if (!read_run(worker, piece->found, at, some)) return false;
+        decode(worker, piece->found, 0, 0, some, worker->unit + (at - from));
+    }
+    look_at(worker, piece->found, strip, worker->unit, to - from);
+    hrt_params_slice_write(worker->reading->program, slice, from, to - from, worker->unit);
     return true;
 }
 
@@ -305,6 +347,7 @@ static bool read_strip(struct worker *worker, size_t strip) {
     const struct hrt_place *place = &piece->found->place;
     const int64_t own = (int64_t)(strip - reading->first[low]), first = piece->slice.first;
     if (place->turned) return read_turned(worker, piece, strip, first + own * ROWS);
+    if (piece->slice.tensor.param->packing) return read_unit(worker, piece, strip, own);
     return read_straight(worker, piece, strip, strip_of(place, first) + own);
 }
 
@@ -317,7 +360,8 @@ static bool open_worker(struct worker *worker, const struct reading *reading) {
     worker->bytes = make(reading->strip_bytes);
     worker->exponents = make(reading->strip_bytes / HRT_MXFP4_BYTES);
     worker->factors = make(reading->strip_bytes / ROWS / HRT_SCALED * 8 + 8);
-    return (worker->bytes && worker->exponents && worker->factors) ||
+    worker->unit = make(reading->unit_bytes);
+    return (worker->bytes && worker->exponents && worker->factors && worker->unit) ||
            hrt_fail(&worker->error, "out of memory");
 }
 
@@ -325,6 +369,7 @@ static void close_worker(struct worker *worker) {
     free(worker->bytes);
     free(worker->exponents);
     free(worker->factors);
+    free(worker->unit);
     free(worker);
 }
 
@@ -396,14 +441,16 @@ static bool step(struct walk *walk) {
 // Takes as many slices as there is room for. Returns whether there are more.
 static bool fill_reading(struct reading *reading, struct walk *walk) {
     bool more = true;
-    reading->pieces = reading->strip_bytes = 0;
+    reading->pieces = reading->strip_bytes = reading->unit_bytes = 0;
     while (more && reading->pieces < TOGETHER &&
            hrt_params_slice_room(walk->buffer, &walk->slice)) {
         const size_t number = reading->pieces++;
         const size_t bytes = strip_bytes(&walk->found[walk->at]);
         reading->piece[number] = (struct piece){&walk->found[walk->at], walk->slice};
         reading->first[number + 1] = reading->first[number] + strips_of(&reading->piece[number]);
+        const size_t unit = (size_t)hrt_params_unit(walk->slice.tensor.param) * sizeof(float);
         if (bytes > reading->strip_bytes) reading->strip_bytes = bytes;
+        if (unit > reading->unit_bytes) reading->unit_bytes = unit;
         more = step(walk);
     }
     return more;

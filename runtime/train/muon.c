@@ -68,8 +68,8 @@ static void orthogonalize_apart(const struct hrt_muon *muon, const struct hrt_pa
     struct hrt_device *device = muon->device;
     const struct hrt_device_backend *does = device->backend;
     const int64_t m = param->rows, n = param->columns, side = m < n ? m : n;
-    const struct hk_grouped_dims all = {matrices, n, m <= n ? m : n},
-                                 squared = {matrices, side, side};
+    const struct hk_grouped_dims all = {.experts = matrices, .n = n, .k = m <= n ? m : n},
+                                 squared = {.experts = matrices, .n = side, .k = side};
     float *x = muon->matrix, *y = muon->product, *gram = muon->gram, *square = muon->square;
     does->sum_squares(device, muon->squares, x, m * n, matrices);
     does->muon_normalize(device, x, muon->squares, eps, m * n, matrices);

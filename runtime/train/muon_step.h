@@ -4,7 +4,8 @@
 // The shorter side's Gram matrix, its polynomial, and that times the matrix: five times, for muon->matrix [m, n].
 static void MUON(orthogonalize)(const struct hrt_muon *muon, int64_t m, int64_t n, double eps) {
     const int64_t side = m < n ? m : n;
-    const struct hk_matmul_dims squared = {side, side, side}, all = {m, n, side};
+    const struct hk_matmul_dims squared = {.m = side, .n = side, .k = side},
+                                all = {.m = m, .n = n, .k = side};
     real *x = muon->matrix, *y = muon->product, *gram = muon->gram, *square = muon->square;
     *muon->squares = CALL(sum_squares, x, m * n);
     CALL(muon_normalize, x, muon->squares, eps, m * n, 1);

@@ -52,7 +52,7 @@ SOFT = "  loss soft (weight = 0.2) = distill(soft_norm: rmsnorm(x) @ head, tempe
 
 # By key: the other value, at run time or when compiling ("c" before it); or why there is none.
 SETTINGS = {
-    "adapt.alpha": "via ADAPT", "adapt.dropout": "via ADAPT", "adapt.experts": "via ADAPT",
+    "adapt.alpha": "via ADAPT", "adapt.base": "via ADAPT", "adapt.dropout": "via ADAPT", "adapt.experts": "via ADAPT",
     "adapt.of": "via ADAPT", "adapt.rank": "via ADAPT",
     "checkpoint.dir": "via FOLDER", "checkpoint.every": "2", "checkpoint.every_minutes": "5",
     "checkpoint.keep": "7", "checkpoint.keep_every": "2", "checkpoint.memory": "1000",
@@ -146,6 +146,7 @@ OTHERS = [
     ("GROUPS pattern", [('"*norm*"', '"*norm"')], [], [], "train.parameters"),
     ("GROUPS one more", [('  parameters "*n', '  parameters "head" { lr_scale = 2 }\n  parameters "*n')], [], [], "train.parameters"),
     ("ADAPT", [], ["--set", "adapt.of=*.wq"], [], "attention.wq|adapt"),
+    ("ADAPT base", [], ["--set", "adapt.base=mxfp4"], [], "adapt.base"),
     ("DATA val", [], [], ["--val", "val", *BOTH], r"data.held_out was 0.05 there and is 0 \(auto, with --val\) here"),
     ("DATA val, held out", [], [], ["--val", "val", *BOTH, "--set", "data.held_out=0.05"], None),
     ("DATA train", [], [], ["--data", "val", "--teacher", "val.teacher"], "training file"),

@@ -102,7 +102,8 @@ static void grouped_products_report_their_rows(void **state) {
     const struct hk_observer observer = {note, &seen};
     hk_observe(&observer);
     hk_route(order, pair, slot, ids, 5, 1, 3);
-    hk_grouped_nn_f64(c, a, chunks, 0, first, (struct hk_grouped_dims){3, 3, 2}, HK_STORE, NULL);
+    hk_grouped_nn_f64(c, a, chunks, 0, first,
+                      (struct hk_grouped_dims){.experts = 3, .n = 3, .k = 2}, HK_STORE, NULL);
     hk_observe(NULL);
 
     const int64_t route[] = {5, 1, 3}, product[] = {5, 3, 3, 2};

@@ -72,6 +72,28 @@ def exact():
             check(far <= (1e-9 if is_adapter(path) else 0), f"{model} has {path} as one rank ({far})")
 
 
+def packed():
+    """Bases that stay packed travel so, and each rank computes what it does with their values in bf16."""
+    for base in "mxfp4", "fp8":
+        settings = [*ADAPT, "train.precision=bf16"]
+        build("made", "one", *settings, f"adapt.base={base}")
+        train("made", "--set", "train.optimizer.lr=0")
+        values = weights.read_numbers("made.st")
+        for model in "one", "ep2", "fssdp2", "fssdp4":
+            own = [] if model != "fssdp2" else ["parallel.experts=fsdp"]  # Replicas of all experts, alike with both.
+            build("plain", model, *settings, *own)
+            build("packed", model, *settings, *own, f"adapt.base={base}")
+            found = [train(name, "--load", "made.st", ranks=MODELS[model][0]) for name in ("plain", "packed")]
+            for path, own in found[1].items():
+                check((own != values[path]) == is_adapter(path), f"{path} of {model} is frozen, or it is trained")
+                far = max(abs(a - b) for a, b in zip(own, found[0][path]))
+                check(far <= (1e-5 if model == "fssdp4" else 0), f"{path} of {model} is as with bf16 ({far})")
+            if model.startswith("fssdp"):
+                share = moved("packed") / moved("plain")
+                print(f"{base}, {model}: {share:.0%} of the bytes")
+                check(share < 0.9, f"{base} moves {share:.0%} of the bytes of bf16")
+
+
 def moved(name, which="bytes"):
     """Bytes of experts, or of their gradients, that a rank received in all steps."""
     lines = map(json.loads, pathlib.Path(f"{name}.jsonl").read_text().splitlines())
@@ -146,21 +168,26 @@ def tensors(name):
 
 
 def memory():
-    """In bf16 what is frozen is there once, in two bytes; programs take what they announce."""
+    """In bf16 what is frozen is there once, in two bytes, or packed; programs take what they announce."""
     pathlib.Path("m.moe").write_text(MODEL)
-    for name, settings in ("base", []), ("lora", ["adapt.of=*.experts.*", "adapt.rank=4"]):
+    adapt = ["adapt.of=*.experts.*", "adapt.rank=4"]
+    programs = {"base": [], "lora": adapt, "mxfp4": [*adapt, "adapt.base=mxfp4"], "fp8": [*adapt, "adapt.base=fp8"]}
+    for name, settings in programs.items():
         options = [word for key in settings for word in ("--set", key)]
         subprocess.run([os.environ["HECATEC"], "-w", "-O1", *options, "m.moe", "-o", name], check=True)
     data = ["--data", os.environ["TEXT"], "--set", "train.eval_steps=0"]
     subprocess.run(["./base", "train", *data, "--steps", "1", "--save", "base.st"], check=True, stdout=subprocess.DEVNULL)
-    took = peak("./lora", "train", *data, "--load", "base.st", "--steps", "3", "--save", "lora.st")
-    text = subprocess.run(["./lora", "info"], capture_output=True, text=True, check=True).stdout
-    number, unit = re.search(r"^  total +([\d.]+) (\w+)$", text, re.MULTILINE).groups()
-    announced = float(number) * UNIT[unit]
-    print(f"bf16: {took / 2**20:.1f} MiB of {announced / 2**20:.1f} MiB announced; 2 bytes of all that is frozen are "
-          f"{2 * ELEMENTS / 2**20:.1f} MiB")
-    check(announced < 2 * ELEMENTS + 3 * 2**23, "what is frozen takes two bytes")
-    check(took <= 1.02 * announced, "memory is as announced")
+    # Bytes of what is frozen, in experts; MXFP4 has a byte of scales for 32 elements, 8 bits have 64 bytes for 32 rows.
+    held = {"lora": 2 * ELEMENTS, "mxfp4": ELEMENTS * 17 / 32, "fp8": ELEMENTS * 33 / 32}
+    for name, bytes_held in held.items():
+        took = peak(f"./{name}", "train", *data, "--load", "base.st", "--steps", "3", "--save", f"{name}.st")
+        text = subprocess.run([f"./{name}", "info"], capture_output=True, text=True, check=True).stdout
+        number, unit = re.search(r"^  total +([\d.]+) (\w+)$", text, re.MULTILINE).groups()
+        announced = float(number) * UNIT[unit]
+        print(f"{name}: {took / 2**20:.1f} MiB of {announced / 2**20:.1f} MiB announced; all that is frozen is "
+              f"{bytes_held / 2**20:.1f} MiB")
+        check(announced < bytes_held + 3 * 2**23, f"what is frozen takes its bytes once, {name}")
+        check(took <= 1.02 * announced, f"memory of {name} is as announced")
     base, tuned = tensors("base"), tensors("lora")
     for path, values in tuned.items():
         if is_adapter(path):
@@ -173,5 +200,5 @@ def memory():
 
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    for part in sys.argv[1:] or ["exact", "traffic", "memory"]:
+    for part in sys.argv[1:] or ["exact", "packed", "traffic", "memory"]:
         globals()[part]()

@@ -328,7 +328,7 @@ static hk_bf16 *weights(void) {
 }
 
 static struct hk_matmul_dims square(int64_t rows) {
-    return (struct hk_matmul_dims){rows, TILE, TILE};
+    return (struct hk_matmul_dims){.m = rows, .n = TILE, .k = TILE};
 }
 
 static void nn(void **at, int64_t rows) {

@@ -38,7 +38,7 @@ static hk_bf16 *values(int64_t count, uint64_t seed) {
 // Results are compared as bf16 or float; both lie in an array of floats.
 static void run_nn(const void *context, real *out) {
     const struct product_case *x = context;
-    const struct hk_matmul_dims all = {x->first[experts], x->dims.n, x->dims.k};
+    const struct hk_matmul_dims all = {.m = x->first[experts], .n = x->dims.n, .k = x->dims.k};
     if (x->dense) {
         HK_BF16(matmul_nn, (hk_bf16 *)out, x->a, x->chunk[0] + offset, HK_ROWS, all, x->write,
                 NULL);
@@ -50,7 +50,7 @@ static void run_nn(const void *context, real *out) {
 
 static void run_nt(const void *context, real *out) {
     const struct product_case *x = context;
-    const struct hk_matmul_dims all = {x->first[experts], x->dims.n, x->dims.k};
+    const struct hk_matmul_dims all = {.m = x->first[experts], .n = x->dims.n, .k = x->dims.k};
     if (x->dense) {
         HK_BF16(matmul_nt, (hk_bf16 *)out, x->c, x->chunk[0] + offset, HK_ROWS, all, x->write,
                 NULL);
@@ -62,7 +62,7 @@ static void run_nt(const void *context, real *out) {
 
 static void run_tn(const void *context, real *out) {
     const struct product_case *x = context;
-    const struct hk_matmul_dims all = {x->first[experts], x->dims.n, x->dims.k};
+    const struct hk_matmul_dims all = {.m = x->first[experts], .n = x->dims.n, .k = x->dims.k};
     real **grad = (real **)test_pointers(experts);
     for (int e = 0; e < experts; e++) grad[e] = out + e * x->chunk_size;
     if (x->dense) {
@@ -167,7 +167,7 @@ static void check_single_rows(void) {
     run_nn(&x, (real *)nn);
     run_nt(&x, (real *)nt);
     for (int64_t i = 0; i < rows; i += 37) {
-        const struct hk_matmul_dims alone = {1, n, k};
+        const struct hk_matmul_dims alone = {.m = 1, .n = n, .k = k};
         const hk_bf16 *weights = x.chunk[0] + offset;
         HK_BF16(matmul_nn, one, x.a + i * k, weights, HK_ROWS, alone, HK_STORE, NULL);
         HK_BF16(matmul_nt, one + n, x.c + i * n, weights, HK_ROWS, alone, HK_STORE, NULL);
