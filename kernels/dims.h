@@ -10,7 +10,7 @@ struct hk_matmul_dims {
     int64_t m;               // Rows: tokens.
     int64_t n;               // Columns of B: the layer's output width.
     int64_t k;               // Rows of B: the layer's input width.
-    enum hk_packing packing; // Of a B in panels, which bf16 GEMMs nn and nt read.
+    enum hk_packing packing; // A B in panels may be packed, where bf16 GEMMs nn and nt read it.
 };
 
 #endif

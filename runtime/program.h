@@ -100,12 +100,13 @@ struct hrt_param {
     const struct hrt_param_rates
         *layer_rates; // [layers], in place of decay, lr_scale and decay_rate; or NULL.
     enum hrt_layout layout;
-    bool rounded;             // GEMMs read its copy in bf16.
-    bool rounded_only;        // Frozen, and read by nothing else: there is the copy alone.
-    enum hrt_packing packing; // Of the copy that is alone; `elements` are places of bf16 then.
-    int64_t rows, columns;    // The matrix that `layout` arranges: all elements of `shape`.
-    int64_t elements;         // Stored, per layer (per expert), with padding.
-    int set;                  // Index into sets, or -1.
+    bool rounded;      // GEMMs read its copy in bf16.
+    bool rounded_only; // Frozen, and read by nothing else: there is the copy alone.
+    enum hrt_packing
+        packing; // The copy that is alone may be packed: `elements` are places of bf16 then.
+    int64_t rows, columns; // The matrix that `layout` arranges: all elements of `shape`.
+    int64_t elements;      // Stored, per layer (per expert), with padding.
+    int set;               // Index into sets, or -1.
     int64_t offset; // Set: inside the chunk. Else: of layer 0 (params/tensor.h has the others').
     // The same of pointers [layers] to it, where ranks keep parts of it (HRT_DENSE_SHARD); 0: it has none. Without
     // `pointers`, its copy is gathered alone: elements lie in the same order in both.

@@ -381,7 +381,7 @@ static void refuse_others(struct hec_hf_config *config, bool dense) {
                       dense ? "MLPs" : "experts");
 }
 
-// How the weights are stored, where programs can keep them so while they are frozen; NULL: they cannot, or are not packed.
+// How the weights are stored, if programs can keep them so while they are frozen; NULL: they cannot.
 static const char *read_packing(const struct hec_hf_config *config) {
     const json_t *quantized = json_object_get(config->root, "quantization_config");
     const char *method = json_string_value(json_object_get(quantized, "quant_method"));

@@ -27,7 +27,7 @@ struct hec_target {
     bool bf16_values; // With train.precision = bf16 tensors of tokens are kept as bf16, and GEMMs
                       // read them so; otherwise all is f32, and GEMMs round as they read.
     bool gathers; // Products of experts can read tokens' rows by a route: moe.gathered_contract.
-    const struct hec_packing *packings; // Of frozen weights, which stay so; NULL: none.
+    const struct hec_packing *packings; // Frozen weights may stay so; NULL: they cannot.
     bool swiglu; // Two of them, and the loop that gates one by the other, can be one: moe.swiglu.
 };
 

@@ -14,7 +14,7 @@ struct hk_grouped_dims {
     int64_t n;       // Columns of every B.
     int64_t k;       // Rows of every B.
     enum hk_packing
-        packing; // Of every B, which bf16 GEMMs nn and nt read: `offset` then counts places of bf16.
+        packing; // Every B may be packed, where bf16 GEMMs nn and nt read it: `offset` then counts places of bf16.
 };
 
 // nn and nt call `epilogue` (kernels/types.h), unless it is NULL, for every block of the result; its

@@ -24,7 +24,7 @@ HK_INLINE vec small_float(lane_bits normal, lane_bits is_denormal, lane_bits den
     return (vec)((normal & ~is_denormal) | (less & is_denormal));
 }
 
-// Of 4 bits.
+// The numbers of codes of 4 bits.
 HK_INLINE vec mxfp4_floats(lane_bits code) {
     const lane_bits places = (code & 7) << 22;
     const lane_bits is_denormal = (lane_bits)((code & 7) < 2);
@@ -53,7 +53,7 @@ static void unpack_mxfp4(pair *to, const uint8_t *block, int64_t first, int64_t 
     }
 }
 
-// Of 8 bits.
+// The numbers of codes of 8 bits.
 HK_INLINE vec fp8_floats(lane_bits code) {
     const lane_bits places = (code & 127) << 20;
     const lane_bits is_denormal = (lane_bits)((code & 127) < 8);

@@ -12,7 +12,7 @@ static const float fp8_largest = 448;
 
 // ---- elements
 
-// Of 3 bits, without sign.
+// The numbers of codes, without sign.
 static float mxfp4_magnitude(int code) {
     static const float magnitude[] = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6};
     return magnitude[code];
@@ -115,8 +115,8 @@ struct range {
     double low, high;
 };
 
-// Narrows the range to scales whose product with an element is rounded to `value`, a magnitude of bf16 that the middle
-// of the range gives about. False: no element does.
+// Narrows the range to scales with which an element becomes `value`, a magnitude of bf16, once it is rounded; the
+// middle of the range says which element. False: none does.
 static bool narrow(struct range *range, float value) {
     uint32_t bits;
     float before, behind;

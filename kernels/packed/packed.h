@@ -41,11 +41,12 @@ static inline void *hk_packed_block(enum hk_packing packing, void *matrix, int64
 }
 
 // Stores a block: `rows` x `columns` values, `pitch` from one row to the next, and zeros beyond them. `scale` is the
-// one that values of HK_FP8 were made with, as floats; 0, and with HK_MXFP4: scales are chosen. What is the value of a
-// packed element keeps its bits:
+// one that values of HK_FP8 were made with, as floats; 0, and with HK_MXFP4: scales are chosen. A value that a packed
+// element had keeps its bits:
 //   HK_MXFP4  by 2^(exponent of the largest - 2), as the specification has it
 //   HK_FP8    by a scale that makes all values, once rounded to bf16, from elements; else the least power of two
-// Elements go to the nearest, ties to even. A value that is not finite becomes NaN, with HK_MXFP4 all that share its scale.
+// Elements go to the nearest, ties to even. A value that is not finite becomes NaN; with HK_MXFP4 all become so that
+// share its scale.
 void hk_pack(enum hk_packing packing, void *block, const float *values, int64_t pitch, int64_t rows,
              int64_t columns, float scale);
 

@@ -81,7 +81,7 @@ static bool is_rounded(MlirOperation module, MlirStringRef param) {
     return false;
 }
 
-// Of one expert, before the layout is known: of a packed matrix as of one whose panels are full.
+// Elements for one expert, before the layout is known: a packed matrix counts as one whose panels are full.
 static int64_t elements_of(MlirOperation module, MlirOperation set, MlirOperation param,
                            bool rounded) {
     const int64_t all = hec_type_elements(hec_param_type(param)) / hec_set_experts(set);

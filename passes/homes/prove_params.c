@@ -53,8 +53,8 @@ static void add(struct params *p, MlirOperation op, MlirStringRef set, int64_t a
     HEC_PUSH(&p->arena, &p->extents, (struct extent){op, set, at, at + elements});
 }
 
-// Weights are packed as the target can, where nothing is there but the copy in panels. Returns the places that they take;
-// -1: their packing is not sound.
+// Weights are packed as the target can, where nothing is there but the copy in panels. Returns the places that they
+// take; -1: their packing is not sound.
 static int64_t packed_elements(struct params *p, MlirOperation param, int64_t rows,
                                int64_t columns) {
     const struct hec_packing *packing = hec_packing_named(p->target, hec_param_packing(param));

@@ -20,13 +20,13 @@ struct hrt_adapter {
     int64_t in_step[HRT_RANK_MAX], out_step[HRT_RANK_MAX]; // By dim of the weight.
 };
 
-// Reads the adapter of a tensor that this rank holds; it is freed by hrt_params_adapter_free. Not collective. False: out
-// of memory.
+// Reads the adapter of a tensor that this rank holds; it is freed by hrt_params_adapter_free. Not collective. False:
+// out of memory.
 bool hrt_params_adapter_read(struct hrt_adapter *adapter, const struct hrt_buffer *params,
                              const struct hrt_tensor *tensor, struct hrt_error *error);
 void hrt_params_adapter_free(struct hrt_adapter *adapter);
 
-// What the adapter adds to element `index` of a weight [in, out]: that of scale * a @ b, with a [rank, in] and
+// The sum that an adapter adds to element `index` of a weight [in, out]: that of scale * a @ b, with a [rank, in] and
 // b [rank, out], in double precision. 0 where there is none. Deterministic.
 double hrt_params_adapter_at(const struct hrt_program *program, const struct hrt_adapter *adapter,
                              const struct hrt_param *weight, int64_t index);

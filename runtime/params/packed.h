@@ -19,8 +19,8 @@ void hrt_params_packed_read(const struct hrt_param *param, const void *stored, i
 void hrt_params_packed_write(const struct hrt_param *param, void *stored, int64_t first,
                              int64_t count, const float *elements);
 
-// Packs a block: elements of the matrix from [row, column] on, both at the beginning of one, `rows` x `columns`, `pitch`
-// from row to row. `scale`: they are products of it and of elements of fp8; 0: a scale is chosen.
+// Packs a block: elements of the matrix from [row, column] on, both at the beginning of one, `rows` x `columns`,
+// `pitch` from row to row. `scale`: it made them from elements of fp8; 0: a scale is chosen.
 void hrt_params_packed_put(const struct hrt_param *param, void *stored, int64_t row, int64_t column,
                            int64_t rows, int64_t columns, int64_t pitch, const float *elements,
                            float scale);

@@ -66,7 +66,7 @@ def train(work, program, tokens, *more, steps=STEPS):
 
 
 def check_same(work, folder, tokens, plain, packed):
-    """Whatever a run leaves is the same to the bit."""
+    """All that a run leaves is the same to the bit."""
     left = []
     for program in plain, packed:
         saved, merged = work / f"{program.name}.st", work / f"{program.name}-merged"
@@ -112,7 +112,7 @@ def check_packed(work, name, config, own, base, kinds):
 
 
 def check_rounded(work):
-    """Of weights with more bits the nearest are kept; what is kept is what is saved, and packs to itself."""
+    """Weights with more bits go to the nearest. These are saved, and pack to themselves."""
     case = load("mixtral")
     folder, tokens = work / "mixtral", work / "tokens.bin"
     weights.write_folder(folder, case["config"], tensors(case))

@@ -13,7 +13,7 @@ static const int32_t first[experts + 1] = {0, 0, 3, 180, 200};
 
 // ---- elements
 
-// What a code is by its format's definition; `bias` and `fraction` bits of the exponent and the fraction.
+// The number of a code by its format's definition; `bias` and `fraction` bits of the exponent and the fraction.
 static double defined(int code, int exponent_bits, int fraction_bits, int bias) {
     const int fraction = code & ((1 << fraction_bits) - 1);
     const int exponent = code >> fraction_bits & ((1 << exponent_bits) - 1);
@@ -97,7 +97,7 @@ static void assert_same_elements(enum hk_packing packing, const uint8_t *block,
     }
 }
 
-// What is read of packed weights, as files of parameters have it, and packed again, is the same.
+// Packed weights that are read, as files of parameters have them, and packed again are the same.
 static void packing_keeps_what_was_packed(void **state) {
     (void)state;
     for (int round = 0; round < 400; round++) {
@@ -132,7 +132,7 @@ static void packing_keeps_what_was_made_with_a_scale(void **state) {
     }
 }
 
-// Of what has more bits the nearest element is stored: the error is at most half a step.
+// Values with more bits go to the nearest element: the error is at most half a step.
 static void packing_goes_to_the_nearest(void **state) {
     (void)state;
     float *values = test_reals(HK_PACKED_ROWS * HK_PANEL, 7);
@@ -143,7 +143,7 @@ static void packing_goes_to_the_nearest(void **state) {
             float scale, most = 0;
             for (int64_t i = 0; i < HK_PACKED_ROWS; i++)
                 most = fmaxf(most, fabsf(values[i * HK_PANEL + j]));
-            memcpy(&scale, block, sizeof scale); // Of fp8.
+            memcpy(&scale, block, sizeof scale); // That of fp8.
             for (int64_t i = 0; i < HK_PACKED_ROWS; i++) {
                 const float value = values[i * HK_PANEL + j];
                 const float got =
