@@ -58,17 +58,28 @@ static const char *asked_as(const struct hec_hf_key *key) {
     return key->as ? key->as : key->name;
 }
 
-// Whether the file itself has a value of this very key.
+// The value in the file of this very key; NULL: there is none.
+static json_t *value_of(const struct hec_hf_config *config, const struct hec_hf_key *key) {
+    const json_t *object = key->in ? json_object_get(config->root, key->in) : config->root;
+    return json_object_get(object, key->name);
+}
+
+// Whether the file itself has a value of it.
 static bool stands(const struct hec_hf_config *config, const struct hec_hf_key *key) {
-    const json_t *value = json_object_get(config->root, key->name);
+    const json_t *value = value_of(config, key);
     return value && !json_is_null(value) && !key->fixed;
+}
+
+static bool lies_in(const struct hec_hf_key *key, const char *in) {
+    return in && key->in ? strcmp(key->in, in) == 0 : in == key->in;
 }
 
 // Whether a line before has the same key: then that one counts.
 static bool is_repeated(const struct hec_hf_config *config, const struct hec_hf_key *key) {
-    const struct hec_hf_key *before = config->keys;
-    while (before < key && strcmp(before->name, key->name) != 0) before++;
-    return before < key;
+    for (const struct hec_hf_key *before = config->keys; before < key; before++) {
+        if (strcmp(before->name, key->name) == 0 && lies_in(before, key->in)) return true;
+    }
+    return false;
 }
 
 // The row of a key that is asked for: of several, the first one that the file has.
@@ -94,11 +105,12 @@ static const char *called(const struct hec_hf_config *config, const char *name) 
 }
 
 // "config.json:12:3".
-static void print_place(const struct hec_hf_config *config, const char *key) {
+static void print_place(const struct hec_hf_config *config, const char *key, const char *object) {
     const struct hec_hf_section *section = &config->section;
-    const char *in[HEC_HF_DEPTH + 3] = {0};
+    const char *in[HEC_HF_DEPTH + 4] = {0};
     int depth = 0;
     if (config->root_key) in[depth++] = config->root_key;
+    if (object) in[depth++] = object;
     const bool above = !json_object_get(section->object, key) && json_object_get(config->root, key);
     for (int i = 0; i < section->depth && !above; i++) in[depth++] = section->key[i];
     in[depth] = key;
@@ -109,12 +121,12 @@ static void print_place(const struct hec_hf_config *config, const char *key) {
 void hec_hf_refuse(struct hec_hf_config *config, const char *asked, const char *format, ...) {
     va_list arguments;
     const char *key = called(config, asked);
-    const struct hec_hf_key *row = row_of(config, asked);
-    const json_t *above = json_object_get(config->root, key);
+    const struct hec_hf_key *row = row_of(config, asked), *here = row_here(config, asked);
+    const json_t *above = here ? value_of(config, here) : json_object_get(config->root, key);
     const bool stands = hec_hf_says(config, asked) || (above && !json_is_null(above));
     config->sound = false;
     if (stands || !row || !row->absent) {
-        print_place(config, key);
+        print_place(config, key, here ? here->in : NULL);
         fprintf(stderr, "error: `%s` ", key);
     } else {
         fprintf(stderr, "%s: error: `%s`, by default %s, ", config->path, key, row->absent);
@@ -127,24 +139,26 @@ void hec_hf_refuse(struct hec_hf_config *config, const char *asked, const char *
 
 bool hec_hf_says(const struct hec_hf_config *config, const char *key) {
     const struct hec_hf_key *row = row_here(config, key);
-    const json_t *value = json_object_get(config->section.object, row ? row->name : key);
+    const json_t *value =
+        row ? value_of(config, row) : json_object_get(config->section.object, key);
     return value && !json_is_null(value) && !(row && row->fixed);
 }
 
 // The default value of a key that is absent or null; NULL: there is none.
 static json_t *stand_in(struct hec_hf_config *config, const struct hec_hf_key *row, bool null) {
     const char *text = null && row->null ? row->null : row->absent;
-    json_t *value = json_object_get(config->standing, row->name);
+    const char *name = hec_arena_format(config->arena, "%s %s", row->in ? row->in : "", row->name);
+    json_t *value = json_object_get(config->standing, name);
     if (!text || value) return value;
     value = hec_checked(json_loads(text, JSON_DECODE_ANY, NULL));
-    json_object_set_new(config->standing, row->name, value);
+    json_object_set_new(config->standing, name, value);
     return value;
 }
 
 static json_t *find(struct hec_hf_config *config, const char *key) {
     const struct hec_hf_key *row = row_here(config, key);
     if (config->keys && config->section.depth == 0 && !row) return NULL; // Another family's.
-    json_t *value = json_object_get(config->section.object, row ? row->name : key);
+    json_t *value = row ? value_of(config, row) : json_object_get(config->section.object, key);
     if (row && !hec_hf_says(config, key)) value = stand_in(config, row, value && !row->fixed);
     if (row && row->zero && json_is_integer(value) && json_integer_value(value) == 0) return NULL;
     return json_is_null(value) ? NULL : value;
@@ -208,9 +222,8 @@ bool hec_hf_set_keys(struct hec_hf_config *config, const struct hec_hf_key *keys
         if (is_repeated(config, key)) continue;
         const char *name = asked_as(key);
         const struct hec_hf_key *counts = row_of(config, name);
-        const json_t *value = json_object_get(config->root, key->name);
-        if (counts != key && stands(config, key) &&
-            !json_equal(value, json_object_get(config->root, counts->name))) {
+        const json_t *value = value_of(config, key);
+        if (counts != key && stands(config, key) && !json_equal(value, value_of(config, counts))) {
             hec_hf_refuse(config, name, "must be %s", key->name);
             there = false;
         } else if (!key->absent && !hec_hf_says(config, name) && !(value && key->null)) {
@@ -291,25 +304,37 @@ static bool says_nothing(const json_t *value) {
            (json_is_object(value) && json_object_size(value) == 0);
 }
 
-static bool is_listed(const struct hec_hf_config *config, const char *name) {
+static bool is_listed(const struct hec_hf_config *config, const char *name, const char *in) {
     const struct hec_hf_key *key = config->keys;
-    while (key->name && (key->fixed || strcmp(key->name, name) != 0)) key++;
+    while (key->name && (key->fixed || strcmp(key->name, name) != 0 || !lies_in(key, in))) key++;
     return key->name;
 }
 
-void hec_hf_warn_foreign(const struct hec_hf_config *config, const char *family,
-                         const char *(*others)(const char *key)) {
+// Warns of keys of the root, or of its object `in`.
+static void warn_foreign_in(const struct hec_hf_config *config, const char *in, const char *family,
+                            const char *(*others)(const char *key)) {
     const char *key;
-    json_t *value;
-    json_object_foreach(config->root, key, value) {
-        if (is_listed(config, key) || says_nothing(value)) continue;
+    json_t *value, *object = in ? json_object_get(config->root, in) : config->root;
+    json_object_foreach(object, key, value) {
+        if (is_listed(config, key, in) || is_listed(config, key, NULL) || says_nothing(value))
+            continue; // transformers writes keys of the root into objects, too.
         const char *other = others(key);
-        print_place(config, key);
+        print_place(config, key, in);
         if (other)
             fprintf(stderr, "warning: `%s` is a key of %s, not of %s: it is not obeyed\n", key,
                     other, family);
         else
             fprintf(stderr, "warning: `%s` is not known: the model may compute something else\n",
                     key);
+    }
+}
+
+void hec_hf_warn_foreign(const struct hec_hf_config *config, const char *family,
+                         const char *(*others)(const char *key)) {
+    warn_foreign_in(config, NULL, family, others);
+    for (const struct hec_hf_key *key = config->keys; key->name; key++) {
+        const struct hec_hf_key *first = config->keys; // The first one in this object.
+        while (key->in && !lies_in(first, key->in)) first++;
+        if (key->in && first == key) warn_foreign_in(config, key->in, family, others);
     }
 }

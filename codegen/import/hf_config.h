@@ -14,6 +14,7 @@ struct hec_hf_key {
     // The key that means the same in most families, by which it is asked for. NULL: its own name. If several are asked
     // for alike, the first one that the file has counts, and others must agree.
     const char *as;
+    const char *in;     // The object of the root that it lies in; NULL: the root itself.
     const char *absent; // Where it is not there; NULL: it must be.
     const char *null;   // Where it is null; NULL: as where it is not there.
     const char *only;   // The one value that is not refused, and why; NULL: there is none.

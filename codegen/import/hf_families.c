@@ -17,6 +17,9 @@
 #define ONLY(key, text, reason)                                                                    \
     { .name = key, .absent = text, .only = text, .why = reason } // Any other value is refused.
 
+#define INSIDE(object, key, usual, text)                                                           \
+    { .name = key, .in = object, .as = usual, .absent = text } // A key of an object in the file.
+
 // The keys of all families. The last lines change nothing that a program computes.
 #define COMMON MUST("num_experts_per_tok"), BASE
 #define BASE USUAL("hidden_act", "\"silu\""), BASE_WITHOUT_ACT

@@ -51,19 +51,22 @@ struct hec_hf_family {
     // The values of scoring_func and topk_method; NULL: they say nothing.
     const char *score, *method;
     bool greedy;    // Another topk_method: no groups.
+    bool one_theta; // Two keys say theta, and must agree.
     bool scaled;    // Rope's scaling must be there.
     bool partial;   // Rope may rotate a part of each head.
     bool no_aux;    // The loss that output_router_logits asks for is not one that the language has.
     bool dense;     // There are no experts: each layer has an MLP of intermediate_size.
     bool dense_one; // The first layer is dense, and first_k_dense_replace says so or nothing.
     bool sinks, clamped;
-    bool interleaved;        // Rope turns neighbouring elements.
-    bool norm_last;          // Queries and keys are rotated first, and normalized then.
-    bool ntk_alpha;          // rope_type dynamic with an alpha changes theta.
-    bool nope;               // Layers without a window know no positions, if others have one.
-    bool zero_centered;      // Gains of norms are 1 and what is stored.
-    bool gelu_tanh;          // hidden_act "gelu" is the form with tanh.
-    bool gated;              // Attention has a gate.
+    bool interleaved;   // Rope turns neighbouring elements.
+    bool norm_last;     // Queries and keys are rotated first, and normalized then.
+    bool ntk_alpha;     // rope_type dynamic with an alpha changes theta.
+    bool nope;          // Layers without a window know no positions, if others have one.
+    bool fn_key;        // expert_selection_fn says what scores are.
+    bool layer_norm;    // Unless rms_norm_eps is there, norms subtract the mean, and have no bias.
+    bool zero_centered; // Gains of norms are 1 and what is stored.
+    bool gelu_tanh;     // hidden_act "gelu" is the form with tanh.
+    bool gated;         // Attention has a gate.
     enum hec_hf_order order; // Where a layer has its norms.
 };
 

@@ -32,8 +32,9 @@ struct hec_hf_latent {
 // PLAIN: of each head that was rotated, without a gain.
 enum hec_hf_norm { HEC_HF_NO_NORM, HEC_HF_NORM_HEADS, HEC_HF_NORM_ALL, HEC_HF_NORM_PLAIN };
 
-// Where a layer has norms: of the input of attention and experts, of their output, or of both.
-enum hec_hf_order { HEC_HF_BEFORE, HEC_HF_AFTER, HEC_HF_AROUND };
+// Where a layer has norms: of the input of attention and experts, of their output, or of both; or attention and experts
+// stand beside each other, behind one norm.
+enum hec_hf_order { HEC_HF_BEFORE, HEC_HF_AFTER, HEC_HF_AROUND, HEC_HF_BESIDE };
 
 // Factors (muP, arXiv:2203.03466).
 struct hec_hf_factors {
@@ -62,6 +63,7 @@ struct hec_hf_model {
     bool interleaved;      // Rotates neighbouring elements.
     bool norm_last;        // Norms of queries and keys come after rope.
     bool apart;            // Layers with a window rotate in their own way, `windowed`.
+    bool layer_norm;       // Norms subtract the mean, and have no bias.
     bool zero_centered;    // Gains of norms are 1 and what is stored.
     bool gated;            // Attention's output is multiplied by a gate of its own.
     enum hec_hf_norm norm; // Norm of queries and keys: of each head, or of all together.
@@ -82,10 +84,12 @@ struct hec_hf_model {
     int64_t experts, topk, expert_width;
     int64_t shared_width; // 0: no shared expert.
     bool shared_gate;
-    bool sigmoid; // Scores; else softmax.
+    bool averaged; // Experts and shared expert count half each.
+    bool sigmoid;  // Scores; else softmax.
     bool select_bias;
-    bool on_input;     // Weights multiply the experts' input.
-    bool renormalized; // The weights of the chosen experts.
+    bool on_input;        // Weights multiply the experts' input.
+    bool softmax_of_topk; // Weights are a softmax of the chosen logits.
+    bool renormalized;    // The weights of the chosen experts.
     int64_t expert_groups, topk_groups;
     double scale, jitter, aux;
     int64_t sparse_step, dense_first,

@@ -135,6 +135,7 @@ static void read_attention(struct hec_hf_config *config, const struct hec_hf_fam
     model->gated = family->gated;
     model->norm_last = family->norm_last;
     model->interleaved |= family->interleaved;
+    model->layer_norm = family->layer_norm && !hec_hf_has(config, "rms_norm_eps");
     model->zero_centered = family->zero_centered;
 }
 
@@ -153,7 +154,7 @@ static void read_factors(struct hec_hf_config *config, struct hec_hf_model *mode
             read_factor(config, "embedding_multiplier", by_width ? sqrt((double)model->width) : 1),
         .residual = read_factor(config, "residual_multiplier", 1),
         .scores = read_factor(config, "attention_multiplier", scalar > 0 ? 1 / sqrt(scalar) : 0),
-        .logits = read_factor(config, "logits_scaling", 1),
+        .logits = read_factor(config, "logits_scaling", 1) / read_factor(config, "logit_scale", 1),
         .cap_scores = read_factor(config, "attn_logit_softcapping", 0),
         .cap_logits = read_factor(config, "final_logit_softcapping", 0)};
 }
@@ -218,6 +219,14 @@ static void read_experts(struct hec_hf_config *config, const struct hec_hf_famil
         read_groups(config, model);
 }
 
+static bool scores_are_sigmoids(struct hec_hf_config *config) {
+    static const char key[] = "expert_selection_fn", sigmoid[] = "sigmoid", softmax[] = "softmax";
+    const char *fn = hec_hf_text(config, key, softmax);
+    if (strcmp(fn, sigmoid) != 0 && strcmp(fn, softmax) != 0)
+        hec_hf_refuse(config, key, "must be %s or %s", softmax, sigmoid);
+    return strcmp(fn, sigmoid) == 0;
+}
+
 static void read_router(struct hec_hf_config *config, const struct hec_hf_family *family,
                         struct hec_hf_model *model) {
     read_experts(config, family, model);
@@ -227,7 +236,8 @@ static void read_router(struct hec_hf_config *config, const struct hec_hf_family
         hec_hf_refuse(config, "router_jitter_noise", "must be at least 0 and less than 1");
     if (family->on_input && model->jitter > 0)
         hec_hf_refuse(config, "router_jitter_noise", "must be 0: transformers does not look at it");
-    model->sigmoid = family->sigmoid;
+    model->sigmoid = family->sigmoid || (family->fn_key && scores_are_sigmoids(config));
+    model->softmax_of_topk = family->clamped || (family->fn_key && !model->sigmoid);
     model->select_bias = (family->sigmoid && !family->on_input) || family->select_bias;
     model->on_input = family->on_input;
     // Without the flag transformers adds no such loss.
@@ -247,6 +257,11 @@ static void read_shared(struct hec_hf_config *config, const struct hec_hf_family
         model->shared_width = hec_hf_count(config, "shared_expert_intermediate_size", 0);
     else if (hec_hf_has(config, "n_shared_experts"))
         model->shared_width = model->expert_width * hec_hf_count(config, "n_shared_experts", 0);
+    static const char key[] = "shared_expert_combination_strategy";
+    const char *sum = hec_hf_text(config, key, "sum");
+    if (strcmp(sum, "sum") != 0 && strcmp(sum, "average") != 0)
+        hec_hf_refuse(config, key, "must be sum or average");
+    model->averaged = model->shared_width && strcmp(sum, "average") == 0;
 }
 
 // Reads layers given by their numbers: only every n-th one is supported.
@@ -308,6 +323,9 @@ static void read_dense_layers(struct hec_hf_config *config, const struct hec_hf_
     if (first != (double)model->dense_first)
         hec_hf_refuse(config, "first_k_dense_replace", "must be a number of layers");
     read_layer_words(config, family, model);
+    if (family->order == HEC_HF_BESIDE && model->dense_first > 0)
+        hec_hf_refuse(config, "mlp_layer_types",
+                      "must be sparse: not yet there is how others rotate");
     const double last = hec_hf_number(config, "moe_layer_end_index", -1);
     if (last != -1 && last < (double)model->layers - 1)
         hec_hf_refuse(config, "moe_layer_end_index", "must be -1 or the last layer");
@@ -414,8 +432,9 @@ bool hec_hf_read_model(struct hec_hf_config *config, struct hec_hf_model *model)
     read_attention(config, family, model);
     read_factors(config, model);
     model->order = family->order;
-    model->eps = hec_hf_number(config, "rms_norm_eps", 0);
-    if (!(model->eps > 0)) hec_hf_refuse(config, "rms_norm_eps", "must be above 0");
+    const char *eps = model->layer_norm ? "layer_norm_eps" : "rms_norm_eps";
+    model->eps = hec_hf_number(config, eps, 0);
+    if (!(model->eps > 0)) hec_hf_refuse(config, eps, "must be above 0");
     model->tied = read_tied(config);
     if (!*dtype && hec_hf_has(config, "quantization_config")) dtype = "bfloat16";
     model->bf16 = strcmp(read_dtype(config, dtype), "bfloat16") == 0;

@@ -215,8 +215,11 @@ void hec_hf_read_rope(struct hec_hf_config *config, const struct hec_hf_family *
     if (model->partial > 1) hec_hf_refuse(config, elements, "must be at most head_dim");
     read_theta(config, family, model, &model->rope);
     if (family->scaled) hec_hf_need(config, section);
+    const double theta = model->rope.theta;
     if (hec_hf_enter(config, section)) {
         read_theta(config, family, model, &model->rope);
+        if (family->one_theta && model->rope.theta != theta)
+            hec_hf_refuse(config, "rope_theta", "must be the other one, %.15g", theta);
         read_scaling(config, family, model, &model->rope);
         hec_hf_leave(config);
     }

@@ -74,7 +74,9 @@ static void write_dims(const struct hec_hf_model *m, struct hec_writer *out) {
 // The norm of `text`, with further arguments.
 static const char *norm_of(const struct hec_hf_model *m, struct hec_writer *out, const char *text,
                            const char *arguments) {
-    return hec_arena_format(out->arena, "rmsnorm(%s, eps = eps%s%s)", text,
+    return hec_arena_format(out->arena, "%s(%s, eps = eps%s%s%s)",
+                            m->layer_norm ? "layernorm" : "rmsnorm", text,
+                            m->layer_norm ? ", bias = none" : "",
                             m->zero_centered ? ", gain = zero_centered" : "", arguments);
 }
 
@@ -191,9 +193,10 @@ static void write_router(const struct hec_hf_model *m, struct hec_writer *out) {
     hec_open(out, "router {");
     hec_line(out, "score = %s, topk = %" PRId64 ", weight = %s", m->sigmoid ? "sigmoid" : "softmax",
              m->topk,
-             m->limit > 0      ? "softmax_of_topk, bias = true"
-             : m->renormalized ? "renormalized"
-                               : "scores");
+             m->limit > 0         ? "softmax_of_topk, bias = true"
+             : m->softmax_of_topk ? "softmax_of_topk"
+             : m->renormalized    ? "renormalized"
+                                  : "scores");
     if (m->expert_groups > 1)
         hec_line(out, "groups = %" PRId64 ", topk_groups = %" PRId64, m->expert_groups,
                  m->topk_groups);
@@ -307,9 +310,12 @@ static const char *window_text(const struct hec_hf_model *m, struct hec_writer *
 // Adds a block's value to x, with norms before it, behind it, or both.
 static void write_sum(const struct hec_hf_model *m, const char *block, const char *arguments,
                       struct hec_writer *out) {
-    const char *x = m->order == HEC_HF_AFTER ? "x" : norm_of(m, out, "x", "");
-    const char *call = hec_arena_format(out->arena, "%s(%s%s)", block, x, arguments);
-    if (m->order != HEC_HF_BEFORE)
+    const char *x = m->order == HEC_HF_AFTER    ? "x"
+                    : m->order == HEC_HF_BESIDE ? "n"
+                                                : norm_of(m, out, "x", "");
+    const char *half = m->averaged && strcmp(block, "sparse") == 0 ? "0.5 * " : "";
+    const char *call = hec_arena_format(out->arena, "%s%s(%s%s)", half, block, x, arguments);
+    if (m->order == HEC_HF_AFTER || m->order == HEC_HF_AROUND)
         call = hec_arena_format(out->arena, "post_%s: %s", block, norm_of(m, out, call, ""));
     hec_line(out, "x = x + %s%s", m->factors.residual != 1 ? "residual_scale * " : "", call);
 }
@@ -330,6 +336,8 @@ static void write_attention_of_layer(const struct hec_hf_model *m, struct hec_wr
 static void write_layers(const struct hec_hf_model *m, struct hec_writer *out) {
     const char *dense = dense_condition(m, out);
     hec_open(out, "repeat i < L {");
+    if (m->order == HEC_HF_BESIDE) // Attention and experts get the same.
+        hec_line(out, "n = attention_norm: %s", norm_of(m, out, "x", ""));
     write_attention_of_layer(m, out);
     if (dense) {
         hec_open(out, "if %s {", dense);

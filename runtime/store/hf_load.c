@@ -155,7 +155,7 @@ static void take(struct loading *loading, const struct sought *found) {
     const char *name = found->at.entry->name;
     if (!json_object_get(loading->left, name)) return;
     const json_t *before = json_object_get(loading->begun, name);
-    const int64_t all = view->slab * (layout->together ? view->shape[0] : 1);
+    const int64_t all = view->slab * view->slabs;
     const int64_t parts = layout->parts ? layout->parts : 1;
     const int64_t own =
         layout->joined ? view->place.rows * view->place.columns : view->slab / parts;

@@ -212,7 +212,7 @@ static struct hrt_hf_view view_of_adapters(const struct hrt_program *program,
     const int64_t width = hrt_params_size(tensor->param) / rank, all = parts * width;
     const int64_t apart = layout->interleaved ? parts : 1;
     const int64_t before = layout->part * (layout->interleaved ? 1 : width);
-    struct hrt_hf_view view = {.rank = 2, .slab = rank * experts * all};
+    struct hrt_hf_view view = {.rank = 2, .slab = rank * experts * all, .slabs = 1};
     if (layout->form == HRT_HF_STRAIGHT) {
         view.shape[0] = experts * rank, view.shape[1] = all;
         view.place = (struct hrt_place){.first = expert * rank * all + before,
@@ -284,11 +284,16 @@ struct hrt_hf_view hrt_store_hf_view_of(const struct hrt_program *program,
     view.place.step = turned ? 1 : apart;
     view.place.first = turned ? before * own.in : before;
     view.slab = own.in * all;
+    view.slabs = layout->together ? program->set[param->set].experts : 1;
     if (layout->together) {
-        push(&view, program->set[param->set].experts);
+        push(&view, view.slabs);
         view.place.first += tensor->expert * view.slab;
     }
     set_shape(&view, param, layout, (struct matrix){own.in, all});
+    if (layout->stacked) {
+        view.shape[1] *= view.shape[0];
+        memmove(view.shape, view.shape + 1, (size_t)--view.rank * sizeof *view.shape);
+    }
     return view;
 }
 

@@ -60,6 +60,7 @@ struct hrt_hf_view {
     struct hrt_place place;
     int64_t
         slab; // Elements of all parts, of one expert where all lie together: these begin at multiples of it.
+    int64_t slabs; // All experts, where they do; else 1.
 };
 
 // The number of layers that a program has.

@@ -112,6 +112,16 @@ enum { PATH = 512 };
     {                                                                                              \
         .ours = EXPERTS path, .layout = { {PART_OF_ALL(theirs, HRT_HF_TURNED, which, of)} }        \
     }
+// Together in three matrices, rows of all experts behind one another, each of gate, up and down [E * F, D].
+#define STACKED_OF_ALL(path, theirs, how)                                                          \
+    {                                                                                              \
+        .ours = EXPERTS path, .layout = {                                                          \
+            {.name = theirs, .form = how, .together = true, .stacked = true}                       \
+        }                                                                                          \
+    }
+#define EXPERTS_STACKED(gate, up, down)                                                            \
+    STACKED_OF_ALL("w1", gate, HRT_HF_TURNED), STACKED_OF_ALL("w3", up, HRT_HF_TURNED),            \
+        STACKED_OF_ALL("w2", down, HRT_HF_STRAIGHT)
 #define EXPERTS_TURNED(in, out)                                                                    \
     TURNED_OF_ALL("w1", in, 0, 2), TURNED_OF_ALL("w3", in, 1, 2), TURNED_OF_ALL("w2", out, 0, 1)
 #define EXPERTS_STRAIGHT(in, out)                                                                  \

@@ -25,6 +25,7 @@ struct hrt_hf_layout {
     const char *name; // {} and {e}: layer and expert. NULL: there is no such layout.
     enum hrt_hf_form form;
     bool together; // All experts.
+    bool stacked;  // With them, and no dim more: rows of all experts lie behind one another.
     bool interleaved;
     int part, parts; // Which part ours is; 0 parts are one.
     // The last words of the paths of all parts, in order, with blanks between, where their `out` may differ. NULL: it

@@ -11,7 +11,8 @@ from harness import load
 BASES = ("mixtral", "olmoe", "qwen2_moe", "qwen3_moe", "dots1", "deepseek_v2", "deepseek_v2_lite", "deepseek_v3", "glm4_moe",
          "glm4_moe_air", "glm4_moe_lite", "solar_open", "minimax_m2", "gpt_oss", "llama4_text", "llama4_text_wide", "hy_v3",
          "ernie4_5_moe", "granitemoe", "granitemoeshared", "hunyuan_v1_moe", "flex_olmo", "exaone_moe", "afmoe", "sarvam_moe", "sarvam_mla",
-         "llama", "mistral", "qwen3", "gemma", "gemma2", "gemma3_text", "qwen3_vl_moe_text", "mellum")
+         "llama", "mistral", "qwen3", "gemma", "gemma2", "gemma3_text", "qwen3_vl_moe_text", "mellum",
+         "dbrx", "qwen2", "cohere2_moe", "cohere2_moe_rms")
 WINDOWED, FULL, CHUNKED = "sliding_attention", "full_attention", "chunked_attention"
 YARN = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 4}
 LLAMA3 = {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 32}
@@ -55,7 +56,14 @@ WORDS = {"layer_types": [[FULL] * 4, [WINDOWED] * 4, [WINDOWED, FULL, FULL, WIND
          "num_shared_experts": [1, 2, 0]}
 GEMMA = {"hidden_activation": ["gelu", "relu", "silu", "tanh"], "query_pre_attn_scalar": [3, 8, 0], "attn_logit_softcapping": [3.0, 0.5, 0],
          "final_logit_softcapping": [3.0, 0.5, 0], "use_bidirectional_attention": FLAG, "mup_enabled": FLAG}
+COHERE = {"expert_selection_fn": ["softmax", "sigmoid", "tanh"], "num_shared_experts": [0, 1, 3], "layer_norm_eps": [1e-2, 0],
+          "shared_expert_combination_strategy": ["sum", "average", "mean"], "logit_scale": [1.0, 0.3, 0], "sliding_window_pattern": [2, 3, 1],
+          "prefix_dense_sliding_window_pattern": [1, 2], "mlp_layer_types": [["sparse"] * 3, ["dense", "sparse", "sparse"]]}
 OTHERS_OF = {
+    "cohere2_moe": COHERE, "cohere2_moe_rms": COHERE,
+    "dbrx": {"d_model": [24, 0], "n_heads": [2, 8, 3], "n_layers": [1, 2], "max_seq_len": [6, 64], "kv_n_heads": [1, 4, 3], "attn_pdrop": [0.1],
+             "moe_num_experts": [4, 8], "moe_top_k": [1, 3, 9], "ffn_hidden_size": [8, 16], "moe_jitter_eps": [0, 0.1], "moe_loss_weight": [0.5],
+             "moe_normalize_expert_weights": [1, 2.0], "ffn_act_fn": [{"name": "silu"}, {"name": "gelu"}], "resid_pdrop": [0.1], "emb_pdrop": [0.1]},
     "mellum": {"layer_types": [[FULL] * 3, [WINDOWED] * 3, [FULL, WINDOWED, FULL], [FULL], []], "num_mtp_layers": [0, 1], "rope_parameters": [
         {}, {FULL: {"rope_type": "linear", "factor": 3.0, "rope_theta": 50.0}, WINDOWED: {"rope_type": "default", "rope_theta": 9.0}},
         {FULL: {"rope_theta": 9.0}, WINDOWED: None}, {FULL: {"rope_type": "default"}, WINDOWED: {"rope_type": "default"}}, {"rope_theta": 777.0}]},
@@ -129,6 +137,9 @@ def others_of(family):
     return {**OTHERS, **OTHERS_OF.get(family, {})}
 
 
+OBJECTS = ("attn_config", "ffn_config")  # Objects with keys of the model.
+
+
 def sections(config, key):
     """Paths of the objects of rope: one, or one for each kind of layers."""
     section = config.get(key)
@@ -163,6 +174,12 @@ def changes(family):
                 for what, change in of_key([base, *path] if base else path, key, key in own, others):
                     found[what] = copy.deepcopy(config)
                     change(inside(found[what], path))
+    for name in OBJECTS:
+        own = found[""].get(name, {})
+        for key in sorted(own):
+            for what, change in of_key([name], key, True, [value for value in values.get(key, []) if value != own[key]]):
+                found[what] = copy.deepcopy(found[""])
+                change(found[what][name])
     return {what: around(family, config) for what, config in found.items() if not what or config not in (found[""],)}
 
 

@@ -169,10 +169,23 @@ FULL = {
         "vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
         "num_key_value_heads": 8, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "sliding_window": 4096,
         "max_position_embeddings": 32768}),
+    "Qwen2.5-7B": ("qwen2", 7615616512, {
+        "vocab_size": 152064, "hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28, "num_attention_heads": 28,
+        "num_key_value_heads": 4, "rms_norm_eps": 1e-6, "rope_theta": 1000000.0, "max_window_layers": 28, "sliding_window": 131072,
+        "use_sliding_window": False, "max_position_embeddings": 131072}),
     "Qwen3-8B": ("qwen3", 8190735360, {
         "vocab_size": 151936, "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 36, "num_attention_heads": 32,
         "num_key_value_heads": 8, "head_dim": 128, "rms_norm_eps": 1e-6, "rope_theta": 1000000, "max_window_layers": 36,
         "sliding_window": None, "use_sliding_window": False, "max_position_embeddings": 40960}),
+    "Command-MoE": ("cohere2_moe", 207453233152, {  # The sizes that transformers takes by default, and a shared expert.
+        "tie_word_embeddings": None, "vocab_size": 256000, "hidden_size": 8192, "intermediate_size": 22528, "num_hidden_layers": 40,
+        "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 128, "num_experts": 8, "num_experts_per_tok": 2,
+        "num_shared_experts": 1, "max_position_embeddings": 8192}),
+    "DBRX": ("dbrx", 131596523520, {
+        "hidden_act": None, "hidden_size": None, "d_model": 6144, "n_heads": 48, "n_layers": 40, "max_seq_len": 32768, "vocab_size": 100352,
+        "attn_config": {"clip_qkv": 8, "kv_n_heads": 8, "model_type": "", "rope_theta": 500000}, "emb_pdrop": 0.0, "resid_pdrop": 0.0,
+        "ffn_config": {"ffn_hidden_size": 10752, "model_type": "", "moe_jitter_eps": 0, "moe_loss_weight": 0.05, "moe_num_experts": 16,
+                       "moe_top_k": 4}}),
     "Mellum-12B": ("mellum", 12149923072, {
         "vocab_size": 98304, "hidden_size": 2304, "intermediate_size": 7168, "moe_intermediate_size": 896, "num_hidden_layers": 28,
         "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128, "num_experts": 64, "num_experts_per_tok": 8,
@@ -291,6 +304,13 @@ REFUSED = [
     ("gpt_oss", "swiglu_limit", 0, "`swiglu_limit` must be above 0"),
     ("gpt_oss", "swiglu_alpha", -1, "`swiglu_alpha` must be above 0"),
     ("gpt_oss", "experts_per_token", 3, "`experts_per_token` must be num_experts_per_tok"),
+    ("dbrx", "ffn_config", {"moe_top_k": 2, "moe_num_experts": 6, "ffn_hidden_size": 12, "moe_jitter_eps": 0.1},
+     "`moe_jitter_eps` must be 0: it would change the experts' input, too"),
+    ("cohere2_moe", "expert_selection_fn", "tanh", "`expert_selection_fn` must be softmax or sigmoid"),
+    ("cohere2_moe", "shared_expert_combination_strategy", "mean", "`shared_expert_combination_strategy` must be sum or average"),
+    ("cohere2_moe", "mlp_layer_types", ["dense", "sparse", "sparse"],
+     "`mlp_layer_types` must be sparse: not yet there is how others rotate"),
+    ("dbrx", "attn_config", {"rope_theta": 1e4, "kv_n_heads": 3}, "`kv_n_heads` must divide num_attention_heads"),
     ("gemma2", "query_pre_attn_scalar", 0, "`query_pre_attn_scalar` must be above 0"),
     ("gemma2", "use_bidirectional_attention", True, "`use_bidirectional_attention` must be false: positions see earlier ones alone"),
     ("gemma3_text", "rope_parameters", {"rope_theta": 1e4}, "`rope_parameters` may hold full_attention and sliding_attention, got rope_theta"),
@@ -433,6 +453,16 @@ def check_rotated(work):
         assert wanted in said and ("dim R" in said) == (factor in (..., 0.25)), (wanted, said)
 
 
+def check_thetas(work):
+    """Two keys of DBRX must agree; the place is that of rope's own."""
+    config = load("dbrx")["config"]
+    config["rope_parameters"] = {"rope_theta": 5e5}
+    text = write(work / "thetas", config)
+    said = run(HECATEC, f"--from-hf={work}/thetas", code=1).stderr
+    line = 1 + text[:text.rindex('"rope_theta"')].count("\n")
+    assert f"config.json:{line}:" in said and "error: `rope_theta` must be the other one, 10000\n" in said, said
+
+
 def check_standards(work):
     """A family's defaults where config.json is silent."""
     config = load("gpt_oss")["config"]
@@ -455,6 +485,11 @@ def check_warning(work):
     assert f"config.json:{line_of(text, 'sliding_window')}:" in said.stderr, said
     assert re.search(r"warning: `sliding_window` is a key of \w+, not of olmoe: it is not obeyed", said.stderr), said
     assert "window" not in said.stdout, said
+    config = load("dbrx")["config"]
+    config["attn_config"]["sinks"] = 3
+    text = write(work / "odd", config)
+    said = run(HECATEC, f"--from-hf={work}/odd").stderr
+    assert f"config.json:{line_of(text, 'sinks')}:" in said and "warning: `sinks` is not known" in said, said
 
 
 def check_full(work):
@@ -487,6 +522,7 @@ def main():
         check_predictor(work)
         check_local(work)
         check_rotated(work)
+        check_thetas(work)
         check_standards(work)
         check_warning(work)
         check_full(work)

@@ -160,6 +160,17 @@ FAMILIES = {
         layer_types=["sliding_attention", "full_attention"] * 2, pad_token_id=None,
         rope_parameters={"full_attention": {"rope_theta": 1e6, "rope_type": "linear", "factor": 8.0},
                          "sliding_attention": {"rope_theta": 1e4, "rope_type": "default"}})),
+    "cohere2_moe": (transformers.Cohere2MoeConfig, dict(
+        intermediate_size=12, num_key_value_heads=2, head_dim=8, num_experts=6, num_experts_per_tok=2, num_shared_experts=2,
+        expert_selection_fn="sigmoid", sliding_window=3, sliding_window_pattern=2, pad_token_id=None)),
+    "cohere2_moe_rms": (transformers.Cohere2MoeConfig, dict(
+        intermediate_size=12, num_key_value_heads=4, head_dim=6, num_experts=5, num_experts_per_tok=3, rms_norm_eps=1e-6,
+        attention_bias=True, tie_word_embeddings=False, sliding_window=3, sliding_window_pattern=3, pad_token_id=None)),
+    "qwen2": (transformers.Qwen2Config, dict(
+        intermediate_size=20, num_key_value_heads=2, use_sliding_window=True, sliding_window=3, max_window_layers=1)),
+    "dbrx": (lambda hidden_size, **own: transformers.DbrxConfig(d_model=hidden_size, **own), dict(
+        attn_config=dict(kv_n_heads=2, clip_qkv=0.75, rope_theta=10000.0),
+        ffn_config=dict(ffn_hidden_size=12, moe_num_experts=6, moe_top_k=2, moe_loss_weight=0.02))),
     "mellum": (transformers.MellumConfig, dict(
         intermediate_size=20, moe_intermediate_size=12, num_key_value_heads=2, num_experts=6, num_experts_per_tok=2, head_dim=8,
         sliding_window=3, layer_types=["sliding_attention", "full_attention", "sliding_attention"],
@@ -250,10 +261,10 @@ def create(name, salt):
 def nearest(model, predictor, ids):
     """How far the router's least certain choice was from another one."""
     own = model.config.get_text_config()
-    if not hasattr(own, "num_experts_per_tok"):
+    k = own.ffn_config.moe_top_k if hasattr(own, "ffn_config") else getattr(own, "num_experts_per_tok", None)
+    if k is None:
         return 1.0
     logits = model(input_ids=ids, output_router_logits=True).router_logits
-    k = own.num_experts_per_tok
     k = k[0] if isinstance(k, list) else k
     if predictor:
         gate = predictor.layer.mlp.gate
