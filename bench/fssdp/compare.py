@@ -80,7 +80,10 @@ def measure(options, program, load, work, *more):
     lines = [json.loads(line) for line in log.read_text().splitlines()][options.skip:]
     ms = [line["ms"] for line in lines]
     moved = [line["moved"] for line in lines if "moved" in line]
+    layers = [line["layers"] for line in lines if "layers" in line]
     return {"ms": statistics.median(ms), "least": min(ms), "most": max(ms),
+            "beyond": sum(layer["exposed_ms"] for sets in layers for of in sets.values() for layer in of[1:]) /
+                      max(len(layers), 1),
             "sent": sent / steps / options.nodes,
             "took": sum(step["ms"] for step in moved) / len(lines),
             "waited": sum(step["exposed_ms"] for step in moved) / len(lines),

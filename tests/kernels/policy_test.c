@@ -8,7 +8,7 @@
 
 // Sequences, positions, vocabulary, entries of the reference.
 static const int64_t shapes[][4] = {{2, 1, 1, 1}, {0, 3, 8, 1},   {2, 5, 64, 1}, {4, 7, 300, 2},
-                                    {3, 4, 9, 1}, {6, 11, 33, 3}, {2, 3, 9, 0}};
+                                    {3, 4, 9, 1}, {6, 11, 33, 3}, {2, 3, 9, 0},  {2, 150, 5, 1}};
 static const double betas[] = {0.1, 2.5};
 
 struct dpo_case {

@@ -144,6 +144,32 @@ static inline void values_distill_grad(real *dlogits, const real *dloss, const r
     test_join_values("distill_grad");
 }
 
+static inline void values_dpo(real *loss, real *slopes, real *lse, const real *logits,
+                              struct hk_teacher reference, const int32_t *targets,
+                              const real *scale, struct hk_dpo_dims dims) {
+    hkc_dpo_bf16(test_lane(), loss, slopes, lse, test_read(logits, dims.tokens * dims.vocabulary),
+                 reference, targets, scale, dims);
+    test_join_values("dpo");
+}
+
+static inline void values_policy(real *loss, real *slopes, real *lse, const real *logits,
+                                 struct hk_teacher rollout, const int32_t *targets,
+                                 const real *scale, struct hk_policy_dims dims) {
+    hkc_policy_bf16(test_lane(), loss, slopes, lse,
+                    test_read(logits, dims.tokens * dims.vocabulary), rollout, targets, scale,
+                    dims);
+    test_join_values("policy");
+}
+
+static inline void values_policy_grad(real *dlogits, const real *dloss, const real *logits,
+                                      const real *slopes, const real *lse, const int32_t *targets,
+                                      const real *scale, int64_t tokens, int64_t vocabulary) {
+    const int64_t count = tokens * vocabulary;
+    hkc_policy_grad_bf16(test_lane(), test_stored(dlogits, count), dloss, test_read(logits, count),
+                         slopes, lse, targets, scale, tokens, vocabulary);
+    test_join_values("policy_grad");
+}
+
 static inline void values_matmul_nn(real *c, const real *a, const real *b, enum hk_layout layout,
                                     struct hk_matmul_dims d, enum hk_write write,
                                     const struct hk_epilogue *epilogue) {
