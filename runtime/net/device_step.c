@@ -53,9 +53,34 @@ static bool are_apart(const struct hrt_step *a, const struct hrt_step *b) {
            !meet(a->from, read_bytes(a), b->to, written_bytes(b));
 }
 
+// Floats that a step adds to those at `to`, or brings there; 0: it is of another kind.
+static size_t floats_of(const struct hrt_step *step, bool adds) {
+    switch (step->kind) {
+    case HRT_ADD:
+        return step->bytes / sizeof(float);
+    case HRT_ADD_NARROW:
+        return step->bytes / sizeof(hk_bf16);
+    case HRT_COPY:
+        return adds || step->bytes % sizeof(float) ? 0 : step->bytes / sizeof(float);
+    case HRT_WIDEN:
+        return adds ? 0 : step->bytes / sizeof(hk_bf16);
+    default:
+        return 0;
+    }
+}
+
+// Whether the step adds to the place that those of the batch bring something to.
+static bool is_term(const struct hrt_net_batch *batch, const struct hrt_step *step) {
+    const struct hrt_step *first = &batch->step[0];
+    const size_t floats = floats_of(step, true);
+    return (batch->count == 1 || batch->sums) && batch->count < HKC_TERMS_MOST && floats > 0 &&
+           step->to == first->to && floats_of(first, false) == floats &&
+           !meet(step->to, floats * sizeof(float), step->from, read_bytes(step)) &&
+           !meet(first->to, floats * sizeof(float), first->from, read_bytes(first));
+}
+
 static bool is_of_batch(const struct hrt_net_batch *batch, const struct hrt_step *step) {
-    bool fits =
-        batch->count == 0 || (batch->count < HKC_PIECES_MOST && step->kind == batch->step[0].kind);
+    bool fits = !batch->sums && batch->count < HKC_PIECES_MOST && step->kind == batch->step[0].kind;
     for (int i = 0; i < batch->count && fits; i++) fits = are_apart(&batch->step[i], step);
     return fits;
 }
@@ -82,31 +107,58 @@ static bool find_kind(const struct hrt_step *step, enum hkc_pieces_kind *kind, s
     }
 }
 
-cudaError_t hrt_net_device_flush(struct hrt_net_batch *batch) {
+static void sum_terms(const struct hrt_net_batch *batch) {
+    const struct hrt_step *step = batch->step;
+    struct hkc_term term[HKC_TERMS_MOST];
+    for (int i = 0; i < batch->count; i++) {
+        const bool narrow = step[i].kind == HRT_ADD_NARROW || step[i].kind == HRT_WIDEN;
+        term[i] = (struct hkc_term){step[i].from, narrow};
+    }
+    const bool adds = floats_of(&step[0], true) > 0;
+    hkc_sum_terms(batch->lane, step[0].to, adds, term, batch->count,
+                  (int64_t)floats_of(&step[0], false));
+}
+
+static void run_pieces(const struct hrt_net_batch *batch) {
     struct hkc_piece piece[HKC_PIECES_MOST];
     enum hkc_pieces_kind kind = HKC_PIECES_COPY;
     size_t element;
-    const int count = batch->count;
-    batch->count = 0;
-    if (count == 0) return cudaSuccess;
-    if (count == 1) return hrt_net_device_step(batch->lane, &batch->step[0]);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < batch->count; i++) {
         const struct hrt_step *step = &batch->step[i];
         find_kind(step, &kind, &element);
         piece[i] = (struct hkc_piece){step->to, step->from, (int64_t)(step->bytes / element)};
     }
-    hkc_pieces(batch->lane, kind, piece, count);
-    return (cudaError_t)batch->lane->error;
+    hkc_pieces(batch->lane, kind, piece, batch->count);
+}
+
+cudaError_t hrt_net_device_flush(struct hrt_net_batch *batch) {
+    cudaError_t status = cudaSuccess;
+    if (batch->count == 1) {
+        status = hrt_net_device_step(batch->lane, &batch->step[0]);
+    } else if (batch->count > 1) {
+        if (batch->sums) {
+            sum_terms(batch);
+        } else {
+            run_pieces(batch);
+        }
+        status = (cudaError_t)batch->lane->error;
+    }
+    batch->count = 0;
+    batch->sums = false;
+    return status;
 }
 
 cudaError_t hrt_net_device_gather(struct hrt_net_batch *batch, const struct hrt_step *step) {
     enum hkc_pieces_kind kind;
     size_t element;
     cudaError_t status = cudaSuccess;
-    const bool has_kind = find_kind(step, &kind, &element);
-    if (!has_kind || !is_of_batch(batch, step)) status = hrt_net_device_flush(batch);
+    const bool is_piece = find_kind(step, &kind, &element), adds = floats_of(step, true) > 0;
+    const bool sums = is_term(batch, step);
+    const bool joins = batch->count == 0 || sums || (is_piece && is_of_batch(batch, step));
+    if (!joins || !(is_piece || adds)) status = hrt_net_device_flush(batch);
     if (status != cudaSuccess) return status;
-    if (!has_kind) return hrt_net_device_step(batch->lane, step);
+    if (!is_piece && !adds) return hrt_net_device_step(batch->lane, step);
+    batch->sums = sums;
     batch->step[batch->count++] = *step;
     return cudaSuccess;
 }

@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/cuda/pieces.h"
+#include "kernels/cuda/terms.h"
 #include "kernels/launchers.h"
 #include "runtime/net/steps.h"
 
@@ -12,10 +13,12 @@
 // Returns the error of the request, or one that the lane has from before.
 cudaError_t hrt_net_device_step(struct hkc_lane *lane, const struct hrt_step *step);
 
-// Steps that follow one another, of one kind, which neither read nor write what another one writes: one launch.
+// Steps that follow one another, which are one launch: of one kind, and none reads or writes what another one writes;
+// or those that bring several arrays to one place, where the first may be a copy and the others add.
 struct hrt_net_batch {
     struct hkc_lane *lane;
     int count;
+    bool sums; // They are of the second kind.
     struct hrt_step step[HKC_PIECES_MOST];
 };
 

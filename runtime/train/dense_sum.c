@@ -140,6 +140,16 @@ static char *rounded_to(const struct hrt_train_dense *dense, int row) {
     return message_to(dense, other) + (size_t)(rows_of(dense) + row) * half;
 }
 
+// Where this rank packs its own share for the node's sums, to add it as it adds messages: on a device one kernel then
+// adds all. NULL: its pieces are added from their places. It is room that the sums of node or of all have later.
+static char *packed_share(const struct hrt_train_dense_job *job) {
+    const struct hrt_train_dense *dense = job->dense;
+    const bool adds =
+        dense->comm->rank % dense->width > 0; // Else its share is the first, which is copied.
+    if (!adds || !job->steps.on_device) return NULL;
+    return rows_of(dense) > 1 ? sums_of_all(dense, 0) : sums_of_node(dense, 0);
+}
+
 // ---- steps of a round
 
 static int32_t append(struct hrt_train_dense_job *job, enum hrt_step_kind kind, void *to,
@@ -225,6 +235,8 @@ static void list_shares(struct hrt_train_dense_job *job) {
         dense->read[from] = hrt_net_steps_receive(&job->steps, rank_at(dense, row, from),
                                                   message_from(dense, from, 0), own, -1);
     }
+    if (packed_share(job))
+        dense->read[column] = list_column(job, HRT_COPY, column, packed_share(job), -1);
     for (int i = 1; i < width; i++) {
         const int to = (column + i) % width;
         const size_t bytes = narrowed(job, column_bytes(dense, to, rows));
@@ -240,9 +252,12 @@ static int32_t sum_node(struct hrt_train_dense_job *job, char *sum) {
     struct hrt_train_dense *dense = job->dense;
     const int column = dense->comm->rank % dense->width;
     const size_t bytes = column_bytes(dense, column, rows_of(dense));
+    char *packed = packed_share(job);
     int32_t last = -1;
     for (int c = 0; c < dense->width && bytes; c++) {
-        if (c == column) {
+        if (c == column && packed) {
+            last = append(job, HRT_ADD, sum, packed, bytes, dense->read[c], last);
+        } else if (c == column) {
             last = list_column(job, c == 0 ? HRT_COPY : HRT_ADD, column, sum, last);
         } else {
             last = append(job, c == 0 ? copy_from_message(job) : add_message(job), sum,

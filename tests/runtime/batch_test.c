@@ -2,9 +2,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "kernels/bf16.h"
 #include "runtime/device/device.h"
 #include "runtime/net/device_step.h"
 #include "runtime/program.h"
@@ -68,6 +70,37 @@ static void steps_that_need_no_other_are_asked_for_together(void **state) {
     device.backend->give(&device, HRT_OF_DEVICE, at, sizeof seen);
 }
 
+// A copy and additions to its place, as of messages, some of them in bf16; then additions to what is there.
+static void additions_to_one_place_are_asked_for_together(void **state) {
+    (void)state;
+    float seen[FLOATS], want[FLOATS];
+    hk_bf16 *narrow = (hk_bf16 *)(seen + 500);
+    float *at = device.backend->take(&device, HRT_OF_DEVICE, sizeof seen, false);
+    for (int i = 0; i < FLOATS; i++) seen[i] = 1.0f / (float)(i + 1);
+    for (int i = 0; i < 10; i++) narrow[i] = hk_bf16_round((float)i / 3);
+    memcpy(want, seen, sizeof seen);
+    hrt_device_write(&device, at, seen, sizeof seen);
+    struct hrt_net_batch batch = {.lane = device.lane};
+    struct hrt_step half = step_of(HRT_ADD_NARROW, at + 100, at + 500, 5);
+    gather(&batch, step_of(HRT_COPY, at + 100, at, 10), 1);
+    gather(&batch, half, 2);
+    gather(&batch, step_of(HRT_ADD, at + 100, at + 20, 10), 3);
+    gather(&batch, step_of(HRT_ADD, at + 100, at + 40, 9), 1); // Another length.
+    half.to = at + 200;
+    gather(&batch, half, 1);
+    gather(&batch, step_of(HRT_ADD, at + 200, at + 60, 10), 2);
+    gather(&batch, step_of(HRT_COPY, at + 300, at + 80, 10), 1); // Elsewhere.
+    assert_int_equal(hrt_net_device_flush(&batch), cudaSuccess);
+    for (int i = 0; i < 10; i++) want[100 + i] = want[i] + hk_bf16_float(narrow[i]) + want[20 + i];
+    for (int i = 0; i < 9; i++) want[100 + i] += want[40 + i];
+    for (int i = 0; i < 10; i++)
+        want[200 + i] = want[200 + i] + hk_bf16_float(narrow[i]) + want[60 + i];
+    memcpy(want + 300, want + 80, 10 * sizeof *want);
+    hrt_device_read(&device, seen, at, sizeof seen, HRT_WHY_VALUES);
+    assert_memory_equal(seen, want, sizeof seen);
+    device.backend->give(&device, HRT_OF_DEVICE, at, sizeof seen);
+}
+
 static void a_batch_has_room_for_so_many(void **state) {
     (void)state;
     float *at = device.backend->take(&device, HRT_OF_DEVICE, FLOATS * sizeof *at, false);
@@ -83,6 +116,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(steps_that_need_no_other_are_asked_for_together,
                                         open_device, close_device),
+        cmocka_unit_test_setup_teardown(additions_to_one_place_are_asked_for_together, open_device,
+                                        close_device),
         cmocka_unit_test_setup_teardown(a_batch_has_room_for_so_many, open_device, close_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

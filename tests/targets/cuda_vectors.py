@@ -1,5 +1,5 @@
-"""cuda_vectors.py [--renew] EXAMPLES FOLDER GOLDEN NVCC NVDISASM: the loops that the compiler writes for target cuda, in
-machine code of three architectures, beside a table as that of kernels (tests/kernels/cuda/loops.py).
+"""cuda_vectors.py [--renew] EXAMPLES FOLDER GOLDEN NVCC NVDISASM: the loops that the compiler writes for target cuda,
+in machine code of three architectures, beside a table as that of kernels (tests/kernels/cuda/loops.py).
 
 Each example is compiled with its own widths, which whole vectors fit. No loop may use local memory. In the hot loop of
 a kernel for neighbours every access to memory is of 16 bytes, but for numbers that all neighbours share. --renew
