@@ -42,7 +42,7 @@ may_include runtime/plan/loads runtime/plan/loads/ runtime/plan/types.h files/
 may_include tools/report tools/report/ runtime/base/ files/
 may_include tools/restart tools/restart/
 may_include runtime/tokenizer runtime/tokenizer/ runtime/base/ files/
-may_include tools/prepare tools/prepare/ runtime/tokenizer/tokenizer.h runtime/data/file.h runtime/data/weights.h runtime/route/ids_file.h runtime/base/ files/
+may_include tools/prepare tools/prepare/ runtime/tokenizer/tokenizer.h runtime/data/file.h runtime/data/teacher.h runtime/data/weights.h runtime/route/ids_file.h runtime/base/ files/
 may_include tools/replay tools/replay/ runtime/plan/ files/
 may_include tools/upcycle tools/upcycle/ runtime/base/ runtime/params/ runtime/store/ files/
 may_include runtime      runtime/ kernels/ files/ lang/settings.def

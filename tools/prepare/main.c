@@ -14,6 +14,7 @@ static const char help[] =
     "       hecate-data chat --out=FOLDER --model=FOLDER [flags] INPUT...\n"
     "       hecate-data pairs --out=FOLDER --model=FOLDER --pack=T --end=TOKEN [flags] INPUT...\n"
     "       hecate-data routes --out=FILE --pack=T --layers=N --experts=N --topk=N INPUT...\n"
+    "       hecate-data rollouts --out=FILE --pack=T --vocabulary=N [flags] INPUT...\n"
     "       hecate-data inspect [flags] FILE...\n"
     "       hecate-data check [flags] FILE...\n"
     "       hecate-data mix --out=FILE --tokens=N [--block=N] FILE=WEIGHT...\n"
@@ -62,6 +63,11 @@ static const char help[] =
     "      --layers=N        that have routers, each with --experts=N, --topk=N of them for a "
     "token\n"
     "      --dense=0         layers before them without a router, which the engine has, too\n"
+    "rollouts  makes all files of a step of reinforcement learning, of JSON lines or an array: "
+    "FILE\n"
+    "          (tokens, with weights), FILE.rollout for --teacher, and with the flags of routes "
+    "FILE.ids\n"
+    "      --end=0           id of the padding behind an answer\n"
     "inspect   prints how many tokens there are and the largest; with --show=N the first N, as "
     "text\n"
     "          with --tokenizer\n"
@@ -216,8 +222,9 @@ static int run(int argc, char **argv, struct hrt_error *error) {
     static const struct {
         const char *name;
         int (*run)(const struct options *options, struct hrt_error *error);
-    } commands[] = {{"tokenize", tokenize}, {"chat", chat},   {"pairs", pairs}, {"routes", routes},
-                    {"inspect", inspect},   {"check", check}, {"mix", mix}};
+    } commands[] = {
+        {"tokenize", tokenize}, {"chat", chat},       {"pairs", pairs}, {"routes", routes},
+        {"rollouts", rollouts}, {"inspect", inspect}, {"check", check}, {"mix", mix}};
     struct options o = {
         .field = "text", .seed = 1, .threads = omp_get_max_threads(), .block = 4096};
     for (int flag; (flag = getopt_long(argc, argv, "t:e:o:m:h", flags, NULL)) != -1;) {
@@ -240,7 +247,8 @@ static int run(int argc, char **argv, struct hrt_error *error) {
         hrt_fail_usage(error, "no command '%s'; see --help", command);
     else
         hrt_fail_usage(
-            error, "tokenize, chat, pairs, routes, inspect, check or mix is wanted; see --help");
+            error,
+            "tokenize, chat, pairs, routes, rollouts, inspect, check or mix is wanted; see --help");
     return (int)error->code;
 }
 

@@ -38,6 +38,7 @@ int tokenize(const struct options *options, struct hrt_error *error);
 int chat(const struct options *options, struct hrt_error *error);
 int pairs(const struct options *options, struct hrt_error *error);
 int routes(const struct options *options, struct hrt_error *error);
+int rollouts(const struct options *options, struct hrt_error *error);
 int inspect(const struct options *options, struct hrt_error *error);
 int check(const struct options *options, struct hrt_error *error);
 int mix(const struct options *options, struct hrt_error *error);

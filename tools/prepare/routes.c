@@ -9,8 +9,9 @@
 #include "runtime/route/ids_file.h"
 #include "tools/prepare/prepare.h"
 
-struct job {
+struct routes_file {
     const struct options *options;
+    const char *path;
     struct hrt_ids_layer *layer; // [--layers]
     struct hrt_ids_file file;
     int32_t **ids;     // [--layers], a sequence: [--pack][--topk] each.
@@ -22,7 +23,8 @@ struct job {
 // ---- a sequence
 
 // Whether the top-k choices of a token are experts, all different.
-static bool check_token(const struct job *job, const int32_t *id, int64_t token, int64_t layer) {
+static bool check_token(const struct routes_file *job, const int32_t *id, int64_t token,
+                        int64_t layer) {
     const struct options *o = job->options;
     const char *help = o->dense ? "" : "; if the first layers have no router, --dense=N says so";
     for (int64_t k = 0; k < o->topk; k++) {
@@ -43,7 +45,7 @@ static bool check_token(const struct job *job, const int32_t *id, int64_t token,
 }
 
 // Tokens behind the routes go to one expert after the other, so that they burden none.
-static void pad(struct job *job, int64_t tokens) {
+static void pad(struct routes_file *job, int64_t tokens) {
     const struct options *o = job->options;
     for (int64_t layer = 0; layer < o->layers; layer++) {
         for (int64_t i = tokens * o->topk; i < o->pack * o->topk; i++)
@@ -52,7 +54,7 @@ static void pad(struct job *job, int64_t tokens) {
     job->padding += o->pack - tokens;
 }
 
-static bool write_sequence(struct job *job, const int32_t *id, int64_t tokens) {
+static bool write_sequence(struct routes_file *job, const int32_t *id, int64_t tokens) {
     const struct options *o = job->options;
     if (tokens < 1 || tokens > o->pack)
         return hrt_fail(job->error,
@@ -76,7 +78,7 @@ static bool write_sequence(struct job *job, const int32_t *id, int64_t tokens) {
 // ---- records of JSON
 
 // Adds what a record has under a name, or in its meta_info. False: it failed; `*found`: it has it.
-static bool add_member(struct job *job, const json_t *record, const char *name, bool *found,
+static bool add_member(struct routes_file *job, const json_t *record, const char *name, bool *found,
                        struct routes *routes) {
     const struct options *o = job->options;
     struct hrt_error why = {0};
@@ -89,7 +91,7 @@ static bool add_member(struct job *job, const json_t *record, const char *name, 
 }
 
 // Whether there are routes for as many tokens as the engine counts, but perhaps for the last, which nothing followed.
-static bool check_count(struct job *job, const json_t *counts, int64_t tokens) {
+static bool check_count(struct routes_file *job, const json_t *counts, int64_t tokens) {
     const json_t *prompt = json_object_get(counts, "prompt_tokens"),
                  *answer = json_object_get(counts, "completion_tokens");
     if (!json_is_integer(prompt) || !json_is_integer(answer)) return true;
@@ -100,29 +102,36 @@ static bool check_count(struct job *job, const json_t *counts, int64_t tokens) {
                     tokens, (int64_t)all);
 }
 
-// A sequence: the prompt's routes, if they stand alone, and those of one answer.
-static bool add_answer(struct job *job, const json_t *record, const json_t *answer) {
+// A sequence: the prompt's routes, if they stand alone, and those of one answer. `tokens`: how many the sequence has;
+// 0: that is not known.
+static bool add_answer(struct routes_file *job, const json_t *record, const json_t *answer,
+                       int64_t tokens) {
     struct routes routes = {0};
     bool with_prompt = false, found = false;
-    const bool sound = add_member(job, record, "prompt_routed_experts", &with_prompt, &routes) &&
-                       add_member(job, answer, "routed_experts", &found, &routes) &&
-                       (found || hrt_fail(job->error, "there is no 'routed_experts'")) &&
-                       check_count(job, json_object_get(answer, "meta_info"), routes.tokens) &&
-                       write_sequence(job, routes.id, routes.tokens);
+    bool sound = add_member(job, record, "prompt_routed_experts", &with_prompt, &routes) &&
+                 add_member(job, answer, "routed_experts", &found, &routes) &&
+                 (found || hrt_fail(job->error, "there is no 'routed_experts'")) &&
+                 check_count(job, json_object_get(answer, "meta_info"), routes.tokens);
+    if (sound && tokens && routes.tokens != tokens && routes.tokens != tokens - 1)
+        sound = hrt_fail(job->error,
+                         "there are routes of %" PRId64 " tokens, and the prompt and its answer "
+                         "have %" PRId64,
+                         routes.tokens, tokens);
+    sound = sound && write_sequence(job, routes.id, routes.tokens);
     routes_free(&routes);
     return sound;
 }
 
-static bool add_record(struct job *job, const json_t *record) {
+static bool add_record(struct routes_file *job, const json_t *record) {
     const json_t *choices = json_object_get(record, "choices");
-    if (json_array_size(choices) == 0) return add_answer(job, record, record);
+    if (json_array_size(choices) == 0) return add_answer(job, record, record, 0);
     for (size_t i = 0; i < json_array_size(choices); i++) {
-        if (!add_answer(job, record, json_array_get(choices, i))) return false;
+        if (!add_answer(job, record, json_array_get(choices, i), 0)) return false;
     }
     return true;
 }
 
-static bool read_records(struct job *job, const char *path) {
+static bool read_records(struct routes_file *job, const char *path) {
     struct document document = {0};
     struct hrt_error *error = job->error, why = {0};
     struct source *source = source_open(path, job->options->kind, NULL, false, error);
@@ -184,7 +193,7 @@ static unsigned char *read_whole(const char *path, size_t *count, struct hrt_err
     return NULL;
 }
 
-static bool read_array(struct job *job, const char *path) {
+static bool read_array(struct routes_file *job, const char *path) {
     const struct options *o = job->options;
     struct hrt_error *error = job->error, why = {0};
     struct routes routes = {0};
@@ -215,7 +224,7 @@ static bool check_options(const struct options *o, struct hrt_error *error) {
                           o->topk, o->experts);
 }
 
-static bool begin(struct job *job) {
+static bool begin(struct routes_file *job) {
     const struct options *o = job->options;
     job->layer = calloc((size_t)o->layers, sizeof *job->layer);
     job->ids = calloc((size_t)o->layers, sizeof *job->ids);
@@ -226,13 +235,13 @@ static bool begin(struct job *job) {
         taken = job->ids[i];
     }
     return (taken || hrt_fail(job->error, "out of memory")) &&
-           hrt_route_ids_file_shape(&job->file, o->out, o->pack, (int)o->layers, job->layer,
+           hrt_route_ids_file_shape(&job->file, job->path, o->pack, (int)o->layers, job->layer,
                                     job->error) &&
            hrt_route_ids_file_create(&job->file, true, job->error);
 }
 
 // An unfinished file has 0 sequences in its head, and programs refuse it.
-static bool convert(struct job *job) {
+static bool convert(struct routes_file *job) {
     const struct options *o = job->options;
     for (int i = 0; i < o->files; i++) {
         if (!(is_array(o->file[i]) ? read_array(job, o->file[i]) : read_records(job, o->file[i])))
@@ -247,13 +256,47 @@ static bool convert(struct job *job) {
     return true;
 }
 
-int routes(const struct options *options, struct hrt_error *error) {
-    struct job job = {.options = options, .error = error, .file = {.fd = -1}};
+static void free_file(struct routes_file *job) {
     struct hrt_error ignored;
+    hrt_route_ids_file_close(&job->file, &ignored); // It has failed before, or is closed.
+    for (int64_t i = 0; job->ids && i < job->options->layers; i++) free(job->ids[i]);
+    free(job->ids);
+    free(job->layer);
+}
+
+struct routes_file *routes_begin(const struct options *options, const char *path,
+                                 struct hrt_error *error) {
+    struct routes_file *file = malloc(sizeof *file);
+    if (!file) {
+        hrt_fail(error, "out of memory");
+        return NULL;
+    }
+    *file =
+        (struct routes_file){.options = options, .path = path, .error = error, .file = {.fd = -1}};
+    if (begin(file)) return file;
+    free_file(file);
+    free(file);
+    return NULL;
+}
+
+bool routes_put(struct routes_file *file, const json_t *record, const json_t *answer,
+                int64_t tokens, struct hrt_error *error) {
+    file->error = error;
+    return add_answer(file, record, answer, tokens);
+}
+
+bool routes_end(struct routes_file *file, bool sound, struct hrt_error *error) {
+    const bool done = !sound || (hrt_route_ids_file_finish(&file->file, file->sequences, error) &&
+                                 hrt_route_ids_file_close(&file->file, error));
+    free_file(file);
+    free(file);
+    return done;
+}
+
+int routes(const struct options *options, struct hrt_error *error) {
+    struct routes_file job = {
+        .options = options, .path = options->out, .error = error, .file = {.fd = -1}};
     const bool done = check_options(options, error) && begin(&job) && convert(&job);
-    hrt_route_ids_file_close(&job.file, &ignored); // It has failed before, or is closed.
-    for (int64_t i = 0; job.ids && i < options->layers; i++) free(job.ids[i]);
-    free(job.ids);
-    free(job.layer);
+    free_file(&job);
     return done ? HRT_EXIT_DONE : (int)error->code;
 }

@@ -28,4 +28,19 @@ bool routes_add(struct routes *routes, const json_t *value, int64_t layers, int6
 // Frees, and zeroes `routes`.
 void routes_free(struct routes *routes);
 
+struct options;
+struct routes_file; // A file of ids on its way.
+
+// Begins the file at `path`, of the model that the options tell of. NULL, with `error`: it failed.
+struct routes_file *routes_begin(const struct options *options, const char *path,
+                                 struct hrt_error *error);
+
+// Adds the routes of an answer, or of its record, to a sequence of `tokens` tokens, of which all but perhaps the last
+// have routes. False, with `error`: they have none, or others.
+bool routes_put(struct routes_file *file, const json_t *record, const json_t *answer,
+                int64_t tokens, struct hrt_error *error);
+
+// Ends the file, and frees it. Not `sound`: programs will refuse it. False, with `error`: it failed.
+bool routes_end(struct routes_file *file, bool sound, struct hrt_error *error);
+
 #endif
