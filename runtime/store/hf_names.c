@@ -189,6 +189,11 @@ static void set_shape(struct hrt_hf_view *view, const struct hrt_param *param,
     case HRT_HF_VECTOR:
         push(view, all.out);
         break;
+    case HRT_HF_DEPTHWISE:
+        push(view, all.out / param->shape[param->rank - 1]);
+        push(view, 1);
+        push(view, param->shape[param->rank - 1]);
+        break;
     case HRT_HF_ROW:
     case HRT_HF_STRAIGHT:
         push(view, all.in);

@@ -8,8 +8,9 @@
 enum { PARTS_MOST = 16 };
 
 static const char *const forms[] = {
-    [HRT_HF_SAME] = "same",         [HRT_HF_VECTOR] = "vector", [HRT_HF_ROW] = "row",
-    [HRT_HF_STRAIGHT] = "straight", [HRT_HF_TURNED] = "turned", [HRT_HF_TURNED_IN] = "turned_in",
+    [HRT_HF_SAME] = "same",           [HRT_HF_VECTOR] = "vector", [HRT_HF_ROW] = "row",
+    [HRT_HF_STRAIGHT] = "straight",   [HRT_HF_TURNED] = "turned", [HRT_HF_TURNED_IN] = "turned_in",
+    [HRT_HF_DEPTHWISE] = "depthwise",
 };
 
 struct reader {
@@ -70,8 +71,10 @@ static bool read_words(const struct reader *reader, char *at, struct hrt_hf_layo
     char *word = next_word(&at);
     if (!word || !read_form(word, layout))
         return refuse(reader, word ? word : layout->name,
-                      word ? "is no form: same, vector, row, straight, turned and turned_in are"
-                           : "needs a form: same, vector, row, straight, turned or turned_in");
+                      word ? "is no form: same, vector, row, straight, turned, turned_in and "
+                             "depthwise are"
+                           : "needs a form: same, vector, row, straight, turned, turned_in or "
+                             "depthwise");
     while ((word = next_word(&at))) {
         if (strcmp(word, "all") == 0)
             layout->together = true;

@@ -16,6 +16,7 @@ enum hrt_hf_form {
     HRT_HF_STRAIGHT,  // [in, out]: our first dim, all others.
     HRT_HF_TURNED,    // [out, in], of the same.
     HRT_HF_TURNED_IN, // [out, in]: our last dim, all others.
+    HRT_HF_DEPTHWISE, // [all of ours but the last dim, 1, our last dim]: a convolution of each channel by itself.
 };
 
 // One way to lie in a folder. `parts` tensors of ours may lie in one, along its `out`: one behind the other, or,

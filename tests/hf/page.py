@@ -21,8 +21,8 @@ RULES = [
     f"layers.{{}}.*.experts.{{e}}.w1 = {HERE}ffn.up straight all 1/2", f"layers.{{}}.*.experts.{{e}}.w3 = {HERE}ffn.up straight all 2/2",
     f"layers.{{}}.*.experts.{{e}}.w2 = {HERE}ffn.down turned all"]
 BAD = [
-    ("embed = wte", "`wte` needs a form: same, vector, row, straight, turned or turned_in"),
-    ("embed = wte flat", "`flat` is no form: same, vector, row, straight, turned and turned_in are"),
+    ("embed = wte", "`wte` needs a form: same, vector, row, straight, turned, turned_in or depthwise"),
+    ("embed = wte flat", "`flat` is no form: same, vector, row, straight, turned, turned_in and depthwise are"),
     ("embed wte same", "`embed` is no rule: `path = name form` is"), ("", None), ("embed = wte same,", "`` is no rule"),
     ("embed = wte same twice", "`twice` is none of all, interleaved, a part such as 1/2, and behind it of:a+b"),
     ("embed = wte same 1/2 of:a", "is none of all"), ("embed = wte same 1/2 of:a+b interleaved", "`wte` has parts of their own widths"),
