@@ -7,7 +7,7 @@
 #include "kernels/matmul/matmul.h"
 #include "tests/kernels/kernel_case.h"
 
-enum { experts = 4, offset = 64, rows = 200, BLOCK_MAX = 4096 };
+enum { experts = 4, offset = 64, rows = 200, BLOCK_MAX = 4096, seeds = 10, nan_seed = seeds + 1 };
 
 static const int32_t first[experts + 1] = {0, 0, 3, 180, 200};
 
@@ -206,7 +206,7 @@ static void run_matmul_nt(const void *context, real *out) {
     hk_matmul_nt_bf16(out, x->c, x->chunk[0] + offset, HK_PANELS, x->plain, x->write, NULL);
 }
 
-// Random bits, whose scales are near 1, with some of the smallest and largest.
+// Random values, with some of the smallest and largest scales.
 static hk_bf16 *packed_of(enum hk_packing packing, int64_t k, int64_t n, uint64_t seed) {
     const int64_t size = hk_packed_size(packing, k, n);
     hk_bf16 *chunk = (hk_bf16 *)test_nans(offset + size);
@@ -218,7 +218,10 @@ static hk_bf16 *packed_of(enum hk_packing packing, int64_t k, int64_t n, uint64_
             hk_pack(packing, block, values + row * n + column, n,
                     left < HK_PACKED_ROWS ? left : HK_PACKED_ROWS,
                     wide < HK_PANEL ? wide : HK_PANEL, 0);
-            if (packing == HK_MXFP4) block[0] = row % 64 ? 1 : 240;
+            if (packing != HK_MXFP4) continue;
+            block[0] = row % 64 ? 1 : 240;
+            block[1] = 0;                         // The least, of all of a column.
+            if (seed == nan_seed) block[2] = 255; // All sums with it are NaN.
         }
     }
     return chunk;
@@ -248,7 +251,7 @@ static void check(enum hk_packing packing, int64_t k, int64_t n, enum hk_write w
     struct packed_case plain = x;
     plain.dims.packing = plain.plain.packing = HK_UNPACKED;
     for (int e = 0; e < experts; e++) {
-        hk_bf16 *packed = packed_of(packing, k, n, (uint64_t)(10 + e));
+        hk_bf16 *packed = packed_of(packing, k, n, (uint64_t)(seeds + e));
         x.chunk[e] = packed;
         plain.chunk[e] = unpacked_of(packing, packed, k, n);
     }
