@@ -66,7 +66,7 @@ head head_of(hk_head_dims dims, hk_layout layout) {
 }
 
 hk_matmul_dims rows(const head &h, int64_t count) {
-    return {count, h.dims.n, h.dims.k};
+    return {count, h.dims.n, h.dims.k, HK_UNPACKED};
 }
 
 int64_t rows_from(const head &h, int64_t first) {
