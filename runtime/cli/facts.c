@@ -53,7 +53,6 @@ static void add_resolved(json_t *settings, const struct hrt_trainer *trainer) {
     if (config->train_group == 0 && program->sets > 0)
         add_text(settings, "the sequences of train.group", "%" PRId64,
                  trainer->batch * trainer->comm->size);
-    if (program->nodes) add_text(settings, "parallel.rows", "node");
     if (program->gradients_bf16) add_text(settings, "parallel.gradients", "bf16");
     for (int i = 0; i < trainer->data->sources && trainer->data->sources > 1; i++) {
         char key[32];
