@@ -130,7 +130,7 @@ static void measure_limits(struct gpu_bench *bench) {
     const struct product dense = {gpu_values(n * n),
                                   gpu_values(n * n),
                                   gpu_room((size_t)(n * n) * sizeof(hk_bf16)),
-                                  {n, n, n}};
+                                  {n, n, n, HK_UNPACKED}};
     const double flops = 2 * (double)n * (double)n * (double)n;
     const double library = flops / library_seconds(bench, &dense);
     const double own = flops / gpu_seconds(bench, product, &dense);
