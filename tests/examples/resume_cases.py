@@ -1,7 +1,7 @@
 """The changes of resume.py between a run and its resumption: the model, a second value of each setting, of lists of the
 language and of functions, and changes of other kinds."""
 MODEL = """
-dim V = 64, T = 8, D = 8, H = 2, A = 4, E = 4, F = 12, P = 3, Q = 5
+dim V = 64, T = 8, D = 8, H = 2, A = 4, E = 4, F = 12, P = 3, Q = 5, K = 3, U = 4
 block attention(x[T, D], d[T]) -> [T, D] {
   param wq[D, H, A], wk[D, H, A], wv[D, H, A], wo[H, A, D], s[H]
   q = rope(x @ wq, theta = 10000)
@@ -16,6 +16,12 @@ block bits(x[T, D]) -> [T, D] {
   y = y + sum(exp(sum(z, over = [H]))) + sum(exp(mean(z, over = [H]))) + sum(sum(exp(softmax(z, over = [A]))))
   y = y + sum(sum(exp(rmsnorm(z, over = [A], gain = none)))) + sum(sum(exp(layernorm(z, over = [A], gain = none, bias = none))))
   return dropout(y, 0.1) + concat(slice(x, D = P), slice(x, D = Q, from = 1), D = [P, Q])
+}
+block recurrent(x[T, D], d[T]) -> [T, D] {
+  param taps[D, K], we[D, H, A], wf[D, H, A], wg[D, H, U], wb[D, H], wc[D, H], wh[H, U, D]
+  c = causal_conv(x, taps, documents = d)
+  k = softmax(c @ wf)
+  return delta_rule(tanh(c @ we), k, c @ wg, -sigmoid(x @ wc), sigmoid(x @ wb), documents = d) @ wh
 }
 block swiglu(x[T, D]) -> [T, D] {
   param w1[D, F], w3[D, F], w2[F, D]
@@ -34,6 +40,7 @@ model m(ids[T]) -> [T, V] {
   repeat i < 2 {
     x = x + attention(rmsnorm(x), d)
     x = x + bits(layernorm(x))
+    x = x + recurrent(tanh(x), d)
     x = x + sparse(rmsnorm(x))
   }
   loss far (weight = 0.3) = cross_entropy(far_norm: rmsnorm(x) @ head, targets = ahead(ids, 2))
@@ -121,6 +128,10 @@ FUNCTIONS = {
     "sdpa.chunk": ("window = 6", "chunk = 4"), "sdpa.scale": ("window = 6", "window = 6, scale = 0.3"),
     "sdpa.cap": ("window = 6", "window = 6, cap = 5"), "sdpa.sinks": ("window = 6", "window = 6, sinks = s"),
     "sdpa.documents": (", documents = d)", ")"), "documents": ("documents(ids, 5)", "documents(ids, 6)"),
+    "causal_conv": ("causal_conv(x, taps, documents = d)", "x * mean(taps, over = [K])"),
+    "causal_conv.documents": ("taps, documents = d", "taps"), "delta_rule": ("-sigmoid(x @ wc)", "-2 * sigmoid(x @ wc)"),
+    "delta_rule.scale": ("sigmoid(x @ wb), documents", "sigmoid(x @ wb), scale = 0.3, documents"),
+    "delta_rule.documents": ("sigmoid(x @ wb), documents = d", "sigmoid(x @ wb)"),
     "ahead": ("ahead(ids, 2)", "ahead(ids, 3)"), "cross_entropy": (FAR, ""),
     "cross_entropy.targets": ("targets = ahead(ids, 2)", "targets = ahead(ids, 4)"), "distill": ("soft (weight = 0.2)", "soft (weight = 0.3)"),
     "distill.temperature": ("temperature = 2", "temperature = 3"),

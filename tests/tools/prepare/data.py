@@ -153,7 +153,7 @@ def refusals(folder):
     run("inspect", folder / "c.jsonl", code=1, wanted="is text, not tokens")
     run("check", code=2, wanted="at least one file")
     run("frobnicate", code=2, wanted="no command 'frobnicate'")
-    run(code=2, wanted="tokenize, chat, pairs, routes, inspect, check or mix")
+    run(code=2, wanted="tokenize, chat, pairs, routes, rollouts, inspect, check or mix")
     run("--help", wanted="usage: hecate-data tokenize")
 
 
