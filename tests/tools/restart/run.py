@@ -33,7 +33,7 @@ def start(work, *command, **environment):
 
 def run(work, *command, **environment):
     begun = start(work, *command, **environment)
-    out, err = begun.communicate(timeout=60)
+    out, err = begun.communicate(timeout=300)
     return begun.returncode, out, err
 
 
@@ -96,7 +96,7 @@ def killed_model(work, tool, program):
         while not any((work / "saves" / f"step-{s}").exists() for s in range(step, 3001, 200)) and time.monotonic() < until:
             time.sleep(0.01)
         subprocess.run(["pkill", "-9", "-f", f"^{program} train.*--checkpoint saves"], check=False)
-    _, err = job.communicate(timeout=60)
+    _, err = job.communicate(timeout=300)
     check(job.returncode == 0 and "exit code 137; runs it again from step " in err, f"a killed model ends: {job.returncode} {err}")
     check((work / "killed.st").read_bytes() == (work / "whole.st").read_bytes(), "it has the parameters of a run that nobody killed")
 
