@@ -28,7 +28,9 @@ static bool check(MlirOperation op, MlirValue begins, struct shapes *s) {
     s->scalars = hec_join(&sequence, &heads);
     const struct hec_tensor v_wanted = hec_join(&s->scalars, &vwidth);
     const struct hec_tensor headed = hec_join(&batch, &heads), key = hec_join(&headed, &width);
-    s->state = hec_join(&key, &vwidth);
+    // Keys and values may have the same dimension: here it has another name.
+    const struct hec_tensor columns = hec_vector(batch.element, HEC_STR("columns"), vwidth.size[0]);
+    s->state = hec_join(&key, &columns);
     const int64_t chunks = (sequence.size[1] + hec_any_chunk(op) - 1) / hec_any_chunk(op);
     const struct hec_tensor chunked = hec_vector(batch.element, HEC_STR("chunks"), chunks);
     const struct hec_tensor front = hec_join(&batch, &chunked), rest = hec_slice(&s->state, 1, 4);

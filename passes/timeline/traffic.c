@@ -123,12 +123,6 @@ static void count_rows(struct hec_mover *m, struct hec_traffic *t) {
     if ((double)t->waves * room < scale * most || t->waves < 1) t->waves++;
 }
 
-double hec_traffic_rows(const struct hec_mover *m, const struct hec_traffic *t, int32_t device,
-                        int64_t wave) {
-    const double room = (double)m->cost->wave_rows, left = t->load[device] - (double)wave * room;
-    return left <= 0 ? 0 : left < room || wave == t->waves - 1 ? left : room;
-}
-
 int32_t hec_traffic_wave(struct hec_mover *m, const struct hec_traffic *t, int32_t layer,
                          int64_t wave, const char *what, bool back) {
     const int32_t devices = m->stage.topology.devices, nodes = m->stage.topology.nodes;

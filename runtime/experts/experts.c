@@ -102,7 +102,7 @@ static struct largest largest_of(const struct hrt_experts_shape *shape, int rank
         const size_t row = hrt_row_bytes(shape, set);
         const size_t set_pairs = (size_t)(shape->tokens * set->picks);
         const size_t with_gate = hrt_gated_bytes(shape, set);
-        const size_t pitch = relays ? hrt_relay_pitch(with_gate) : with_gate;
+        const size_t pitch = relays ? hrt_experts_relay_pitch(with_gate) : with_gate;
         most.limited |= set->limited;
         most.row = row > most.row ? row : most.row;
         most.gated = with_gate > most.gated ? with_gate : most.gated;
@@ -120,11 +120,11 @@ static struct largest largest_of(const struct hrt_experts_shape *shape, int rank
 }
 
 // The most that a rank relays: ranks lie on so many nodes of equally many, or as `comm` says where there is one.
-static struct hrt_relay_sizes relay_sizes_of(const struct hrt_experts_shape *shape, int64_t ranks,
-                                             const struct hrt_comm *comm) {
-    struct hrt_relay_sizes most = {shape->nodes - 1, (ranks + shape->nodes - 1) / shape->nodes, 0,
-                                   0};
-    if (comm) most = hrt_relay_sizes(comm);
+static struct hrt_experts_relay_sizes relay_sizes_of(const struct hrt_experts_shape *shape,
+                                                     int64_t ranks, const struct hrt_comm *comm) {
+    struct hrt_experts_relay_sizes most = {shape->nodes - 1,
+                                           (ranks + shape->nodes - 1) / shape->nodes, 0, 0};
+    if (comm) most = hrt_experts_relay_sizes(comm);
     for (int s = 0; s < shape->sets; s++) {
         const struct hrt_experts_set *set = &shape->set[s];
         const int64_t sent = most.sources * shape->tokens, here = most.devices * set->wave_rows;
@@ -137,7 +137,7 @@ static struct hrt_relay_sizes relay_sizes_of(const struct hrt_experts_shape *sha
 
 static void lay_out_relay(struct blocks *blocks, struct hrt_relay *relay,
                           const struct hrt_experts_shape *shape, const struct largest *most,
-                          const struct hrt_relay_sizes *sizes, int ranks) {
+                          const struct hrt_experts_relay_sizes *sizes, int ranks) {
     struct carve *here = &blocks->here;
     const int64_t steps = 2 * ranks + sizes->sources * (sizes->devices + 1);
     *relay = (struct hrt_relay){
@@ -227,7 +227,7 @@ static void lay_out_wave(struct blocks *blocks, struct hrt_experts *experts,
     experts->result_gate = take(there, most.pairs, shape->element);
     experts->relay = (struct hrt_relay){0};
     if (relays) {
-        const struct hrt_relay_sizes sizes = relay_sizes_of(shape, ranks, comm);
+        const struct hrt_experts_relay_sizes sizes = relay_sizes_of(shape, ranks, comm);
         lay_out_relay(blocks, &experts->relay, shape, &most, &sizes, ranks);
     }
     lay_out_counts(here, experts, shape, &most, ranks);
@@ -288,7 +288,7 @@ static void begin(struct hrt_experts *experts, const struct hrt_experts_shape *s
     experts->routed = experts->dropped = NULL;
     experts->telling = experts->returning = false;
     experts->steps.on_device = false;
-    if (experts->relay.most.devices) hrt_relay_begin(experts);
+    if (experts->relay.most.devices) hrt_experts_relay_begin(experts);
     hrt_experts_watch(experts, NULL, NULL);
     for (int s = 0; s < shape->sets; s++) {
         for (int64_t i = 0; i < shape->set[s].layers; i++) {

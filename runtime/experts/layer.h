@@ -131,7 +131,7 @@ static inline size_t hrt_gated_bytes(const struct hrt_experts_shape *shape,
 // Bytes between two rows of `sent`, where messages to relays begin; and where the first row would lie, so that those to
 // ranks of this node lie one behind the other, `stride` apart.
 static inline size_t hrt_experts_pitch(const struct hrt_experts *experts) {
-    return hrt_relay_pitch(hrt_gated_bytes(&experts->shape, experts->wave.layer->set));
+    return hrt_experts_relay_pitch(hrt_gated_bytes(&experts->shape, experts->wave.layer->set));
 }
 
 static inline size_t hrt_experts_sent_near(const struct hrt_experts *experts, size_t stride) {

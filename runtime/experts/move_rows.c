@@ -52,7 +52,7 @@ static struct hrt_mark exchange(struct hrt_experts *experts, const struct load *
     const struct hrt_wave *wave = load->wave;
     struct hrt_steps *steps = back ? &experts->returns : &experts->steps;
     hrt_experts_agree(experts);
-    if (experts->relay.serves) return hrt_relay_start(experts, &load->form, back);
+    if (experts->relay.serves) return hrt_experts_relay_start(experts, &load->form, back);
     for (int r = 0; r < experts->comm->size; r++) {
         const bool stays = r == experts->comm->rank;
         const int32_t sent = wave->send_first[r + 1] - wave->send_first[r];
@@ -137,7 +137,7 @@ static void come_home(struct hrt_experts *experts) {
     hrt_net_lane_join(experts->comm, experts->returned, why);
     copy(experts, &load, &results, &in, load.near, load.mine);
     copy(experts, &load, &results, &in, load.mine_end, load.near_end);
-    if (experts->relay.serves) hrt_relay_unpack(experts, &load.form);
+    if (experts->relay.serves) hrt_experts_relay_unpack(experts, &load.form);
     experts->returning = false;
 }
 
@@ -157,7 +157,7 @@ static void move_out(struct hrt_experts *experts, const struct hrt_experts_layer
     const struct hk_rows stay = from(tokens, load.mine), stay_at = from(places, load.mine_to);
     copy(experts, &load, &out, &tokens, load.near, load.mine);
     copy(experts, &load, &out, &tokens, load.mine_end, load.near_end);
-    if (experts->relay.serves) hrt_relay_pack(experts, &load.form, x, weights);
+    if (experts->relay.serves) hrt_experts_relay_pack(experts, &load.form, x, weights);
     copy(experts, &load, &stay_at, &stay, 0, own);
     hrt_net_lane_join(experts->comm, exchange(experts, &load, false), why);
     copy(experts, &load, &places, &in, 0, load.mine_to);

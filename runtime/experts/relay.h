@@ -31,7 +31,7 @@ struct hrt_row_form {
 };
 
 // The most that a rank relays: of `sources`, to the `devices` ranks of its node.
-struct hrt_relay_sizes {
+struct hrt_experts_relay_sizes {
     int64_t sources, devices;
     int64_t rows, pairs; // In a wave.
 };
@@ -45,7 +45,7 @@ struct hrt_relayed {
     int64_t first; // The first of its pairs, among those of all sources.
 };
 
-enum hrt_relay_phase {
+enum hrt_experts_relay_phase {
     HRT_RELAY_HEADS, // Sources say how much comes.
     HRT_RELAY_OUT,   // To relays, and to ranks of the own node.
     HRT_RELAY_SPREAD,
@@ -59,7 +59,7 @@ struct hrt_relay {
     struct hrt_experts *experts;
     bool serves; // False: there is one node, or every row travels for itself.
     bool heard;  // The sources of the wave have said how much comes.
-    enum hrt_relay_phase phase;
+    enum hrt_experts_relay_phase phase;
     struct hrt_row_form form;
     int32_t *node_first; // [nodes + 1] ranks
     // Rows of this rank that cross. Those to a node have the places of its rows among all that are sent.
@@ -72,31 +72,31 @@ struct hrt_relay {
     int32_t *hears;     // [sources][1 + devices]
     int32_t sources;
     struct hrt_relayed *relayed; // [sources]
-    struct hrt_relay_sizes most;
+    struct hrt_experts_relay_sizes most;
     char *in, *out; // Messages of sources; rows of all their pairs.
 };
 
 // Bytes between two rows of what a rank sends, where its messages to relays fit in the place of their rows.
-size_t hrt_relay_pitch(size_t gated);
+size_t hrt_experts_relay_pitch(size_t gated);
 
 // The sources of this rank and the ranks of its node.
-struct hrt_relay_sizes hrt_relay_sizes(const struct hrt_comm *comm);
+struct hrt_experts_relay_sizes hrt_experts_relay_sizes(const struct hrt_comm *comm);
 
 // Begins to serve; the memory is there.
-void hrt_relay_begin(struct hrt_experts *experts);
+void hrt_experts_relay_begin(struct hrt_experts *experts);
 
 // Lists the rows of the wave that cross. On the host.
-void hrt_relay_list(struct hrt_experts *experts, const struct hrt_wave *wave);
+void hrt_experts_relay_list(struct hrt_experts *experts, const struct hrt_wave *wave);
 
 // Fills in the messages to relays, from x [tokens] and weights [tokens * picks], or NULL.
-void hrt_relay_pack(struct hrt_experts *experts, const struct hrt_row_form *form, const void *x,
-                    const void *weights);
+void hrt_experts_relay_pack(struct hrt_experts *experts, const struct hrt_row_form *form,
+                            const void *x, const void *weights);
 
 // Starts to bring rows from `sent` to `received` of `experts`, or back.
-struct hrt_mark hrt_relay_start(struct hrt_experts *experts, const struct hrt_row_form *form,
-                                bool back);
+struct hrt_mark hrt_experts_relay_start(struct hrt_experts *experts,
+                                        const struct hrt_row_form *form, bool back);
 
 // Takes the sums from the messages of relays to `result`, of the first pair of each, and the gates of all.
-void hrt_relay_unpack(struct hrt_experts *experts, const struct hrt_row_form *form);
+void hrt_experts_relay_unpack(struct hrt_experts *experts, const struct hrt_row_form *form);
 
 #endif

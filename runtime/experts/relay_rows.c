@@ -12,7 +12,7 @@ static size_t aligned(size_t bytes) {
     return (bytes + 15) / 16 * 16;
 }
 
-size_t hrt_relay_pitch(size_t gated) {
+size_t hrt_experts_relay_pitch(size_t gated) {
     return gated + 32; // A row's number, and the padding of three sections.
 }
 
@@ -54,13 +54,13 @@ static int32_t list_sources(const struct hrt_comm *comm, struct hrt_relayed *rel
     return sources;
 }
 
-struct hrt_relay_sizes hrt_relay_sizes(const struct hrt_comm *comm) {
-    struct hrt_relay_sizes sizes = {.sources = list_sources(comm, NULL)};
+struct hrt_experts_relay_sizes hrt_experts_relay_sizes(const struct hrt_comm *comm) {
+    struct hrt_experts_relay_sizes sizes = {.sources = list_sources(comm, NULL)};
     for (int r = 0; r < comm->size; r++) sizes.devices += comm->node_of[r] == comm->node;
     return sizes;
 }
 
-void hrt_relay_begin(struct hrt_experts *experts) {
+void hrt_experts_relay_begin(struct hrt_experts *experts) {
     struct hrt_relay *relay = &experts->relay;
     const struct hrt_comm *comm = experts->comm;
     relay->experts = experts;
@@ -91,7 +91,7 @@ static void list_node(struct hrt_experts *experts, const struct hrt_wave *wave, 
     relay->rows[node] = rows;
 }
 
-void hrt_relay_list(struct hrt_experts *experts, const struct hrt_wave *wave) {
+void hrt_experts_relay_list(struct hrt_experts *experts, const struct hrt_wave *wave) {
     struct hrt_relay *relay = &experts->relay;
     const struct hrt_comm *comm = experts->comm;
     int32_t *head = relay->heads;
@@ -128,8 +128,8 @@ static struct hk_rows rows_at(const struct hrt_row_form *form, char *rows) {
     return (struct hk_rows){.rows = rows, .share = 1, .stride = form->row};
 }
 
-void hrt_relay_pack(struct hrt_experts *experts, const struct hrt_row_form *form, const void *x,
-                    const void *weights) {
+void hrt_experts_relay_pack(struct hrt_experts *experts, const struct hrt_row_form *form,
+                            const void *x, const void *weights) {
     struct hrt_relay *relay = &experts->relay;
     const int32_t picks = (int32_t)experts->wave.layer->set->picks;
     relay->form = *form;
@@ -150,7 +150,7 @@ void hrt_relay_pack(struct hrt_experts *experts, const struct hrt_row_form *form
     }
 }
 
-void hrt_relay_unpack(struct hrt_experts *experts, const struct hrt_row_form *form) {
+void hrt_experts_relay_unpack(struct hrt_experts *experts, const struct hrt_row_form *form) {
     struct hrt_relay *relay = &experts->relay;
     relay->form = *form;
     for (int node = 0; node < experts->comm->nodes; node++) {
@@ -349,7 +349,8 @@ static void sum_up(struct hrt_experts *experts) {
 }
 
 // Fills in the steps of the phase. Returns the phase behind it.
-static enum hrt_relay_phase step(struct hrt_experts *experts, enum hrt_relay_phase phase) {
+static enum hrt_experts_relay_phase step(struct hrt_experts *experts,
+                                         enum hrt_experts_relay_phase phase) {
     switch (phase) {
     case HRT_RELAY_HEADS:
         exchange_heads(experts);
@@ -388,8 +389,8 @@ static bool go_on(struct hrt_steps *steps) {
     return steps->count > 0;
 }
 
-struct hrt_mark hrt_relay_start(struct hrt_experts *experts, const struct hrt_row_form *form,
-                                bool back) {
+struct hrt_mark hrt_experts_relay_start(struct hrt_experts *experts,
+                                        const struct hrt_row_form *form, bool back) {
     struct hrt_relay *relay = &experts->relay;
     relay->form = *form;
     relay->phase = back ? HRT_RELAY_GATHER : relay->heard ? HRT_RELAY_OUT : HRT_RELAY_HEADS;

@@ -51,7 +51,7 @@ const struct hrt_wave *hrt_experts_wave_of(struct hrt_experts *experts,
     count_rows(experts, wave);
     list_runs(experts, wave->send, wave->pair, layer->send, layer->sends[ranks], 0);
     list_runs(experts, wave->recv, NULL, layer->recv, (int64_t)ranks * layer->here, wave->begin);
-    if (experts->relay.serves) hrt_relay_list(experts, wave);
+    if (experts->relay.serves) hrt_experts_relay_list(experts, wave);
     return wave;
 }
 

@@ -3,7 +3,7 @@
 !q = tensor<2x65x2x6xf32, ["batch", "T", "G", "A"]>
 !v = tensor<2x65x4x3xf32, ["batch", "T", "H", "U"]>
 !h = tensor<2x65x4xf32, ["batch", "T", "H"]>
-!n = tensor<2x2x4x6x3xf32, ["batch", "chunks", "H", "A", "U"]>
+!n = tensor<2x2x4x6x3xf32, ["batch", "chunks", "H", "A", "columns"]>
 !w = tensor<2x6x4xf32, ["G", "A", "K"]>
 !i = tensor<2x65xi32, ["batch", "T"]>
 

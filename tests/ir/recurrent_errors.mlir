@@ -4,8 +4,8 @@
 !p = tensor<2x8x3x6xf32, ["batch", "T", "N", "A"]>
 !v = tensor<2x8x4x3xf32, ["batch", "T", "H", "U"]>
 !h = tensor<2x8x4xf32, ["batch", "T", "H"]>
-!n = tensor<2x1x4x6x3xf32, ["batch", "chunks", "H", "A", "U"]>
-!m = tensor<2x2x4x6x3xf32, ["batch", "chunks", "H", "A", "U"]>
+!n = tensor<2x1x4x6x3xf32, ["batch", "chunks", "H", "A", "columns"]>
+!m = tensor<2x2x4x6x3xf32, ["batch", "chunks", "H", "A", "columns"]>
 !w = tensor<2x6x4xf32, ["G", "A", "K"]>
 !l = tensor<2x6x9xf32, ["G", "A", "K"]>
 !i = tensor<2x8xi32, ["batch", "T"]>
@@ -35,7 +35,7 @@ module {
     // CHECK: :[[@LINE+1]]:16: error: 'moe.delta_rule': scale is not finite
     %o6, %s6 = "moe.delta_rule"(%q, %q, %v, %h, %h) {scale = 0x7FF0000000000000 : f64, chunk = 64} : (!q, !q, !v, !h, !h) -> (!v, !n)
     // CHECK: :[[@LINE+1]]:12: error: 'moe.delta_rule_grad': states is
-    %g:6 = "moe.delta_rule_grad"(%v, %q, %q, %v, %h, %h, %m) {scale = 0.4, chunk = 64} : (!v, !q, !q, !v, !h, !h, !m) -> (!q, !q, !v, !h, !h, tensor<2x4x6x3xf32, ["batch", "H", "A", "U"]>)
+    %g:6 = "moe.delta_rule_grad"(%v, %q, %q, %v, %h, %h, %m) {scale = 0.4, chunk = 64} : (!v, !q, !q, !v, !h, !h, !m) -> (!q, !q, !v, !h, !h, tensor<2x4x6x3xf32, ["batch", "H", "A", "columns"]>)
     return
   }
 }
