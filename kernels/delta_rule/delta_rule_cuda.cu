@@ -121,7 +121,7 @@ HKC_DEVICE void store_values(chunk *c, const hk_delta_dims &d, const place_in &p
     }
 }
 
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 1)
     delta_rule(float *out, float *states, const float *q, const float *k, const float *v,
                const float *decay, const float *beta, hk_delta_dims d) {
     HKC_SHARED(shared);
@@ -324,7 +324,7 @@ HKC_DEVICE void grad_chunk(backward_chunk *c, const hk_delta_dims &d, const plac
     store_scores(c, d, p, of, to);
 }
 
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 1)
     delta_rule_grad(gradients to, operands of, hk_delta_dims d) {
     HKC_SHARED(shared);
     backward_chunk *c = (backward_chunk *)shared;
