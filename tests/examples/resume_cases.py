@@ -164,7 +164,7 @@ OTHERS = [
     ("DATA teacher", [], [], ["--teacher", "other.teacher"], "teacher's file 1"),
     ("MASKED", [(FAR, ""), (SOFT, ""), ("causal = true, window = 6", "causal = false"), ("precision = fp64", "precision = fp64, objective = masked"),
                 ("  d = documents(ids, 5)\n", ""), (", documents = d", ""), ("attention(x[T, D], d[T])", "attention(x[T, D])"),
-                ("attention(rmsnorm(x), d)", "attention(rmsnorm(x))")], [], [], "train.objective"),
+                ("attention(rmsnorm(x), d)", "attention(rmsnorm(x))"), ("    x = x + recurrent(tanh(x), d)\n", "")], [], [], "train.objective"),
     ("LOGITS", [(SOFT, "")], ["--set", "parallel.logits=4"], [], "soft"),
     ("DATA format", [], [], ["--data", "text.bin", "--teacher", "bin.teacher", "--set", "data.format=llmc"], "data.format"),
     ("BEST", [], [], ["--set", "train.patience=9", "--set", "train.eval_every=2"], None),
