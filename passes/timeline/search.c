@@ -341,11 +341,15 @@ static void forget_at_rest(struct hec_search *s) {
 static bool find_at_rest(struct hec_searching *g, int rematerialize) {
     struct hec_search *s = g->search;
     s->among = ANY_LIFETIME;
-    if (!s->sharded || s->fixed_overlap || !choose(s)) return true;
+    if (!s->sharded || s->fixed_overlap || among_listed(g->module, 0) > 0 || !choose(s))
+        return true;
     struct hpl_movement c = s->candidate[s->chosen].movement, choice[2];
+    int64_t listed[HEC_LISTED_MAX];
     c.overlap = c.import_discount = 0;
     choice[0] = choice[1] = c;
-    if (!s->fixed_slots && s->uses_slots) choice[1].slots = 1;
+    const int given =
+        hec_setting_listed(g->module, HEC_KEY_parallel_placement_memory, listed, HEC_LISTED_MAX);
+    if (!s->fixed_slots && s->uses_slots && given == 0) choice[1].slots = 1;
     forget_at_rest(s);
     return hec_first_owners(g->module, s, g->arena, 0) && hec_consider(g, choice, 2, rematerialize);
 }

@@ -1,4 +1,5 @@
-"""scaled_loads.py EXAMPLES FOLDER: loads with eight times the rows make the same simulated steps."""
+"""scaled_loads.py EXAMPLES FOLDER: loads with eight times the rows make the same simulated steps. Where a setting lists its
+values, recorded loads choose none but those."""
 import array
 import json
 import pathlib
@@ -12,8 +13,8 @@ FLAGS = ["-w", "--target=cuda", f"--cluster={EXAMPLES / 'clusters' / 'paper-b.mo
 HEAD, TIMES = 28, 8
 
 
-def simulated(loads):
-    done = subprocess.run(["hecatec", *FLAGS, f"--profile={loads}", "--simulate", "--json", EXAMPLES / "gpt-moe-s.moe"],
+def simulated(loads, *sets):
+    done = subprocess.run(["hecatec", *FLAGS, *(f"--set={each}" for each in sets), f"--profile={loads}", "--simulate", "--json", EXAMPLES / "gpt-moe-s.moe"],
                           capture_output=True, text=True, check=True)
     report = json.loads(done.stdout)
     return report["step_us"], report["movement"]["overlap"], report["movement"]["slots"], report["steps"][-1]["replicas"]
@@ -29,3 +30,6 @@ many.write_bytes(data[:HEAD] + array.array("H", (TIMES * count for count in rows
 steps = [simulated(loads) for loads in (few, many)]
 print(*steps)
 assert steps[0] == steps[1] and steps[0][3] > 0, steps
+slow = ("cluster.link.inter.bandwidth=1GB/s", "parallel.placement.overlap=auto(3, 5)", "parallel.placement.memory=auto(2, 4)")
+_, overlap, slots, _ = simulated(few, *slow)
+assert overlap in (3, 5) and slots in (2, 4), (overlap, slots)
